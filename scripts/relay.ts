@@ -1,0 +1,126 @@
+/**
+ * Runs the Worker of this repository on this machine: Miniflare with D1, R2, Queues and Durable Objects on disk.
+ * Used by `npm start`, the demo and the end-to-end tests.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { join, resolve } from "node:path";
+import { build } from "esbuild";
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
+import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import { applyMigrations } from "./migrate.ts";
+
+const root = resolve(import.meta.dirname, "..");
+
+/** How long the local start script waits between two calls of the scheduled handler: cron never fires locally. */
+const CRON_INTERVAL_MS = 60_000;
+
+export interface RelayOptions {
+  /** TCP port on 127.0.0.1; 0 takes a free one. */
+  port: number;
+  /** Folder of D1, R2, object and secret state; made when absent, kept afterwards. */
+  stateDir: string;
+  /** Settings that win over `wrangler.toml`: OPERATOR_TOKEN, SECRETS_KEY, ALLOW_PRIVATE_DESTINATIONS, … */
+  settings?: Record<string, string>;
+  /** How many D1 databases tenants are spread over. */
+  shards?: number;
+  /** Worker entry, `src/index.ts` unless a test wraps it. */
+  entry?: string;
+  /** Gets every line the Worker prints; by default they go to this process's standard output. */
+  onLog?: (line: string) => void;
+}
+
+export interface Relay {
+  url: string;
+  miniflare: Miniflare;
+  stop(): Promise<void>;
+}
+
+/** What is used of two types that lean on packages which are not installed. */
+type WranglerOptions = { workerOptions: { bindings?: Record<string, string> } };
+type ScheduledWorker = { scheduled(options: { cron: string }): Promise<unknown> };
+
+export async function startRelay(options: RelayOptions): Promise<Relay> {
+  // Local tracing makes calls of objects ten times slower, and nobody reads it here.
+  process.env["X_LOCAL_OBSERVABILITY"] ??= "false";
+  process.env["WRANGLER_LOG"] ??= "error";
+  const stateDir = resolve(options.stateDir);
+  mkdirSync(stateDir, { recursive: true });
+  const settings = { ...localSettings(stateDir), ...options.settings };
+
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml")) as WranglerOptions;
+  const databases = shardBindings(options.shards ?? 1);
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      ...workerOptions,
+      name: "hooklane",
+      bindings: { ...workerOptions.bindings, ...settings },
+      d1Databases: Object.fromEntries(databases.map((name) => [name, { id: name }])),
+      modules: [{ type: "ESModule", path: "index.js", contents: await bundle(options.entry ?? "src/index.ts") }],
+      // localhost may resolve to either family; the ready line and the README speak of localhost.
+      host: "localhost",
+      port: options.port,
+      logRequests: false,
+      log: new Log(LogLevel.ERROR),
+      resourcePersistencePath: join(stateDir, "v3"),
+      handleStructuredLogs: ({ message }) => (options.onLog ?? console.log)(message),
+    }),
+  );
+  const url = await miniflare.ready;
+  for (const name of databases) await applyMigrations(await miniflare.getD1Database(name), join(root, "migrations"));
+
+  const worker = (await miniflare.getWorker()) as unknown as ScheduledWorker;
+  const runCron = () =>
+    worker.scheduled({ cron: "* * * * *" }).catch((error: unknown) => console.error("scheduled handler:", error));
+  await runCron();
+  const cron = setInterval(runCron, CRON_INTERVAL_MS);
+
+  return {
+    url: `http://localhost:${url.port}`,
+    miniflare,
+    async stop() {
+      clearInterval(cron);
+      await miniflare.dispose();
+    },
+  };
+}
+
+function shardBindings(count: number): string[] {
+  return Array.from({ length: count }, (_, shard) => (shard === 0 ? "DB" : `DB_${shard}`));
+}
+
+/** Local defaults of contract §6: the operator token is well known, the key of the secrets is made once and kept. */
+function localSettings(stateDir: string): Record<string, string> {
+  return {
+    OPERATOR_TOKEN: "dev-operator-token",
+    SECRETS_KEY: loadOrCreateSecretsKey(join(stateDir, "secrets-key")),
+    ALLOW_PRIVATE_DESTINATIONS: "true",
+    // Miniflare makes up a colo.
+    RELAY_REGION: "local",
+  };
+}
+
+function loadOrCreateSecretsKey(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    const key = `local:${randomBytes(32).toString("base64")}`;
+    writeFileSync(file, `${key}\n`, { mode: 0o600 });
+    return key;
+  }
+}
+
+async function bundle(entry: string): Promise<string> {
+  const result = await build({
+    entryPoints: [join(root, entry)],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*", "node:*"],
+    loader: { ".sql": "text" },
+    logLevel: "error",
+  });
+  return result.outputFiles[0]!.text;
+}

@@ -1,0 +1,51 @@
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+const SECRETS_KEY = `test:${Buffer.alloc(32, 7).toString("base64")}`;
+
+/** The Worker's own modules inside the runtime, with real D1, R2, Queues and objects, over `shards` databases. */
+async function workerdProject(name: string, shards: number) {
+  const databases = Array.from({ length: shards }, (_, i) => (i === 0 ? "DB" : `DB_${i}`));
+  return {
+    plugins: [
+      cloudflareTest({
+        wrangler: { configPath: "./wrangler.toml" },
+        miniflare: {
+          d1Databases: databases,
+          bindings: {
+            TEST_MIGRATIONS: await readD1Migrations("./migrations"),
+            OPERATOR_TOKEN: "test-operator-token",
+            SECRETS_KEY,
+            ALLOW_PRIVATE_DESTINATIONS: "true",
+            RELAY_REGION: "local",
+          },
+        },
+      }),
+    ],
+    test: {
+      name,
+      include: ["test/workerd/**/*.test.ts"],
+      setupFiles: ["test/workerd/support/migrate.ts"],
+      // One runtime for all files: every test makes a tenant of its own.
+      isolate: false,
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
+      await workerdProject("workerd", 1),
+      await workerdProject("workerd-shards", 2),
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
