@@ -1,0 +1,22 @@
+import { ok, refuse, type Result } from "./result.ts";
+
+// Regular expressions rather than predicates, so that request schemas can publish them as OpenAPI `pattern`s.
+
+/** A source's `name`; sent as the header `X-Webhook-Source`. */
+export const SOURCE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+/** `idempotency_key` and `ordering_key`: 1–256 visible ASCII characters; the latter becomes a header. */
+export const EVENT_KEY = /^[\x21-\x7e]{1,256}$/;
+
+// An RFC 8941 section 3.3.3 string: printable ASCII in quotes, in which only `"` and `\` are escaped.
+const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
+
+/**
+ * The key in an `Idempotency-Key` header, quoted (an RFC 8941 string, as draft-ietf-httpapi-idempotency-key-header says) or
+ * bare, as most clients send it. A value that opens with a quote must be a whole quoted string, without parameters.
+ */
+export function parseIdempotencyKeyHeader(value: string): Result<string, "malformed_idempotency_key"> {
+  const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, "");
+  const key = trimmed.startsWith('"') ? QUOTED.exec(trimmed)?.[1]?.replace(/\\(.)/g, "$1") : trimmed;
+  return key !== undefined && EVENT_KEY.test(key) ? ok(key) : refuse("malformed_idempotency_key");
+}

@@ -1,0 +1,59 @@
+import { compilePattern } from "./event-type.ts";
+
+/** A living subscription of a living endpoint, as a publish sees it. */
+export interface MatchableSubscription {
+  id: string;
+  endpointId: string;
+  eventTypePattern: string;
+  /** Of the policy that its deliveries get. */
+  maxAgeSeconds: number;
+  /** Its deliveries are born failed, so that they are on record. */
+  endpointDisabled: boolean;
+}
+
+/** One delivery an event owes, with what the answer to its producer and its retention need to know. */
+export interface MatchedDelivery {
+  endpointId: string;
+  subscriptionId: string;
+  maxAgeSeconds: number;
+  endpointDisabled: boolean;
+}
+
+/** Gives the deliveries an event of a type owes, in order of endpoint id. */
+export type Matcher = (eventType: string) => MatchedDelivery[];
+
+/**
+ * Compiles a tenant's subscriptions once. Given oldest first: where several of one endpoint match, the event is
+ * delivered once and carries the oldest (contract §7). Answers are kept by type, of which there are few.
+ */
+export function createMatcher(subscriptions: MatchableSubscription[]): Matcher {
+  const compiled = subscriptions.map((subscription) => ({
+    ...subscription,
+    matches: compilePattern(subscription.eventTypePattern),
+  }));
+  const known = new Map<string, MatchedDelivery[]>();
+  return (eventType) => {
+    let matched = known.get(eventType);
+    if (!matched) {
+      matched = matchAll(compiled, eventType);
+      if (known.size >= MAX_KNOWN_TYPES) known.clear();
+      known.set(eventType, matched);
+    }
+    return matched;
+  };
+}
+
+/** A producer that invents types must not grow the isolate's memory. */
+const MAX_KNOWN_TYPES = 1000;
+
+function matchAll(
+  subscriptions: (MatchableSubscription & { matches: (type: string) => boolean })[],
+  eventType: string,
+): MatchedDelivery[] {
+  const byEndpoint = new Map<string, MatchedDelivery>();
+  for (const { id, endpointId, maxAgeSeconds, endpointDisabled, matches } of subscriptions) {
+    if (byEndpoint.has(endpointId) || !matches(eventType)) continue;
+    byEndpoint.set(endpointId, { endpointId, subscriptionId: id, maxAgeSeconds, endpointDisabled });
+  }
+  return [...byEndpoint.values()].toSorted((a, b) => (a.endpointId < b.endpointId ? -1 : 1));
+}

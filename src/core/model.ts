@@ -1,0 +1,176 @@
+/** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
+import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
+
+export interface Tenant {
+  id: string;
+  name: string;
+  plan: "free" | "pro" | "enterprise";
+  status: "active" | "suspended";
+  endpointQuota: number | null;
+  shard: string;
+  createdAt: number;
+}
+
+export interface Source {
+  id: string;
+  name: string;
+  allowedEventTypes: string[];
+  signingKeyVersion: number;
+  createdAt: number;
+}
+
+export interface ApiKey {
+  id: string;
+  prefix: string;
+  scope: "admin" | "read" | "publish";
+  sourceId: string | null;
+  name: string | null;
+  createdAt: number;
+}
+
+export interface Endpoint {
+  id: string;
+  url: string;
+  name: string | null;
+  revision: number;
+  orderingMode: "unordered";
+  retryPolicy: RetryPolicy;
+  payloadFormat: "envelope" | "raw";
+  timeoutMs: number;
+  disabledAt: number | null;
+  lastDisabledAt: number | null;
+  disabledReason: string | null;
+  createdAt: number;
+}
+
+export interface SigningSecret {
+  id: string;
+  slot: 0 | 1;
+  wrappedKey: Uint8Array;
+  activeFrom: number;
+  /** Null while no rotation has set its end. */
+  activeUntil: number | null;
+}
+
+export interface Subscription {
+  id: string;
+  endpointId: string;
+  eventTypePattern: string;
+  /** The override as it was given; null leaves the endpoint's policy alone. */
+  retryPolicy: RetryPolicyInput | null;
+  createdAt: number;
+}
+
+export interface Event {
+  id: string;
+  sourceId: string;
+  type: string;
+  schemaVersion: number;
+  orderingKey: string | null;
+  idempotencyKey: string | null;
+  payloadRef: string;
+  /** Hex. */
+  payloadSha256: string;
+  payloadSize: number;
+  payloadIsJson: boolean;
+  contentType: string;
+  contentEncoding: string | null;
+  occurredAt: number;
+  relayedAt: number;
+  causeEventId: string | null;
+  relayRegion: string | null;
+  expiresAt: number;
+  dispatchedAt: number | null;
+  deliveryCount: number;
+}
+
+export const DELIVERY_STATUSES = [
+  "pending",
+  "processing",
+  "succeeded",
+  "failed",
+  "dead_letter",
+  "expired",
+  "cancelled",
+] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+export interface Delivery {
+  eventId: string;
+  endpointId: string;
+  replayNo: number;
+  subscriptionId: string;
+  status: DeliveryStatus;
+  attemptCount: number;
+  /** As it was when the delivery was made. */
+  retryPolicy: RetryPolicy;
+  createdAt: number;
+  scheduledAt: number | null;
+  nextAttemptAt: number | null;
+  lastAttemptAt: number | null;
+  lastErrorClass: string | null;
+  lastStatusCode: number | null;
+  terminalAt: number | null;
+  finalOutcome: string | null;
+  replayOf: number | null;
+  replayedAs: number | null;
+  filterMatchMs: number | null;
+  filterMatchSteps: number | null;
+  relayRegion: string | null;
+  expiresAt: number;
+}
+
+export interface Attempt {
+  attemptNumber: number;
+  requestedAt: number;
+  respondedAt: number | null;
+  latencyMs: number | null;
+  statusCode: number | null;
+  outcomeClass: string | null;
+  errorClass: string | null;
+  /** Hex, of what was read of the body. */
+  responseBodySha256: string | null;
+  responseHeadersJson: string | null;
+  partnerRequestId: string | null;
+  workerId: string | null;
+  relayRegion: string | null;
+  endpointRevision: number;
+  signingSecretIds: string[];
+}
+
+/** The place of a row in a list: lists go by creation, newest first, and by id where two are of the same millisecond. */
+export interface PageKey {
+  createdAt: number;
+  id: string;
+}
+
+export interface PageRequest {
+  /** Rows at most. */
+  limit: number;
+  /** The last row already shown; null starts at the newest. */
+  after: PageKey | null;
+}
+
+/** The settings of an endpoint that a change may touch beside its policy; what is absent stays. */
+export type EndpointChanges = Partial<Pick<Endpoint, "url" | "name" | "payloadFormat" | "timeoutMs">>;
+
+/** An endpoint and what its subscriptions say over its policy, as of one revision of the tenant's configuration. */
+export interface EndpointWithOverrides {
+  tenantRevision: number;
+  endpoint: Endpoint;
+  overrides: { subscriptionId: string; retryPolicy: RetryPolicyInput }[];
+}
+
+/** A new policy of an endpoint, and what it makes of its subscriptions' overrides; valid for that revision only. */
+export interface PolicyChange {
+  tenantRevision: number;
+  retryPolicy: RetryPolicy;
+  effective: { subscriptionId: string; retryPolicy: RetryPolicy }[];
+}
+
+/** The policies a subscription was computed from and with: it may be stored only while the endpoint still has the first. */
+export interface SubscriptionPolicies {
+  endpoint: RetryPolicy;
+  /** The override merged over it; null without an override. */
+  effective: RetryPolicy | null;
+}
