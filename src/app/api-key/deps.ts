@@ -1,0 +1,15 @@
+import type { ApiKey, PageRequest } from "../../core/model.ts";
+import type { Runtime } from "../runtime.ts";
+
+export interface ApiKeyDeps extends Pick<Runtime, "now" | "randomBytes"> {
+  /** The shard the caller's tenant lives in; a key's text names it, so that a request knows where to look. */
+  shard: string;
+  apiKeys: {
+    /** False when the key's source does not exist. */
+    insert(tenantId: string, key: ApiKey, keyHash: Uint8Array): Promise<boolean>;
+    find(tenantId: string, id: string): Promise<ApiKey | null>;
+    page(tenantId: string, request: PageRequest): Promise<ApiKey[]>;
+    update(tenantId: string, id: string, changes: { name?: string | null }): Promise<ApiKey | null>;
+    revoke(tenantId: string, id: string, now: number): Promise<boolean>;
+  };
+}

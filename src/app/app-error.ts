@@ -1,0 +1,55 @@
+/** Every refusal a caller can get. `http/problem.ts` gives each its status. */
+export type ErrorCode =
+  | "invalid_json"
+  | "invalid_utf8"
+  | "unauthorized"
+  | "forbidden"
+  | "event_type_not_allowed"
+  | "not_found"
+  | "method_not_allowed"
+  | "name_taken"
+  | "endpoint_disabled"
+  | "endpoint_deleted"
+  | "in_flight"
+  | "not_pending"
+  | "not_terminal"
+  | "held"
+  | "rotation_in_progress"
+  | "payload_too_large"
+  | "request_too_large"
+  | "unsupported_media_type"
+  | "validation_failed"
+  | "not_supported"
+  | "duplicate_field"
+  | "idempotency_key_reused"
+  | "fan_out_too_large"
+  | "unavailable";
+
+/** What is wrong with one field; the path is dotted, `events.3.type`, empty for the whole body. */
+export interface FieldError {
+  path: string;
+  message: string;
+}
+
+/** What a use-case throws when it refuses: the code decides the status, the detail says what to do. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly errors: FieldError[] | undefined;
+
+  constructor(code: ErrorCode, detail: string, errors?: FieldError[]) {
+    super(detail);
+    this.name = "AppError";
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+/** The answer for an id of nothing and for another tenant's, always the same. */
+export function notFound(noun: string): AppError {
+  return new AppError("not_found", `No such ${noun}.`);
+}
+
+/** A field whose value cannot be accepted. */
+export function invalidField(path: string, message: string): AppError {
+  return new AppError("validation_failed", "The request has invalid fields.", [{ path, message }]);
+}

@@ -1,0 +1,227 @@
+import { decideClaim } from "../../core/claim.ts";
+import { deliveryId, parseDeliveryId, type DeliveryRef } from "../../core/ids.ts";
+import type { FinalOutcome } from "../../core/outcome.ts";
+import type { Runtime } from "../runtime.ts";
+import type { DeliveryCall } from "./delivery-call.ts";
+import type { InFlight } from "./in-flight.ts";
+import { createPayloadReader, type PayloadReader } from "./payload-reader.ts";
+import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from "./prepare.ts";
+import { sendAttempt, type SendDeps } from "./send-attempt.ts";
+
+type TenantDeliveryRef = DeliveryRef & { tenantId: string };
+
+interface Claim extends TenantDeliveryRef {
+  attemptNumber: number;
+  token: string;
+  endpointRevision: number;
+  signingSecretIds: string[];
+  workerId: string;
+  relayRegion: string | null;
+  leaseMs: number;
+}
+
+interface End extends TenantDeliveryRef {
+  status: "failed" | "expired";
+  finalOutcome: FinalOutcome;
+}
+
+export interface DeliverDeps extends PrepareDeps, SendDeps, Runtime {
+  loadDeliveries(refs: TenantDeliveryRef[]): Promise<{ deliveries: LoadedDelivery[]; region: string | null }>;
+  claimDeliveries(claims: Claim[], now: number): Promise<Set<string>>;
+  holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void>;
+  endDeliveries(ends: End[], now: number): Promise<void>;
+  createToken(): string;
+  workerId: string;
+  /** What the settings say of where this runs; null leaves it to the ledger. */
+  relayRegion: string | null;
+  inFlight: InFlight;
+  background(work: Promise<unknown>): void;
+}
+
+/** A delivery's lease outlasts its deadline by this much, which the close has to itself. */
+const LEASE_MARGIN_MS = 30_000;
+/** Work after an acknowledged batch is only sure to run this long; what could take longer is waited for. */
+const MAX_UNAWAITED_TIMEOUT_MS = 20_000;
+/** How long deliveries wait in memory for room before they are left to the ledger again. */
+const MAX_ROOM_WAIT_MS = 10_000;
+const ROOM_POLL_MS = 20;
+const CROWDED_DELAY_MS = 5_000;
+const MAX_CALL_DELAY_MS = 60_000;
+
+type Due = { delivery: LoadedDelivery; attemptNumber: number; region: string | null };
+
+/**
+ * Answers doorbells: makes the attempts that are due and settles what is not. Returns when everything is decided and the
+ * sends are on their way; their leases are the recovery. Throws when the ledger cannot be read, having done nothing.
+ */
+export async function deliver(deps: DeliverDeps, calls: DeliveryCall[]): Promise<void> {
+  const wanted = new Map<string, number>();
+  const refs: TenantDeliveryRef[] = [];
+  for (const { tenantId, deliveryId: id, attemptNumber } of calls) {
+    const ref = parseDeliveryId(id);
+    if (!ref.ok || wanted.has(id)) continue;
+    wanted.set(id, attemptNumber);
+    refs.push({ tenantId, ...ref.value });
+  }
+  if (refs.length === 0) return;
+  const { deliveries, region } = await deps.loadDeliveries(refs);
+  const due = await settleUndue(
+    deps,
+    deliveries.map((delivery) => ({ delivery, region, attemptNumber: wanted.get(deliveryId(delivery))! })),
+  );
+
+  const readPayload = createPayloadReader(deps.getPayload);
+  const awaited = [...Map.groupBy(due, ({ delivery }) => delivery.endpointId).values()].map((jobs) => {
+    const work = attemptAll(deps, readPayload, jobs).catch((error) => deps.logFault("deliver", error));
+    if (jobs[0]!.delivery.endpoint.timeoutMs > MAX_UNAWAITED_TIMEOUT_MS) return work;
+    deps.background(work);
+    return undefined;
+  });
+  await Promise.all(awaited);
+}
+
+/** Holds, ends and postpones what cannot be attempted now; gives back the rest. */
+async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
+  const now = deps.now();
+  const due: Due[] = [];
+  const holds: (TenantDeliveryRef & { holdUntil: number })[] = [];
+  const ends: End[] = [];
+  for (const job of jobs) {
+    const { delivery, attemptNumber } = job;
+    const decision = decideClaim(
+      {
+        ...delivery,
+        held: delivery.laneKey !== null,
+        endpointDisabled: delivery.endpoint.disabledAt !== null,
+        endpointDeleted: delivery.endpoint.deletedAt !== null,
+      },
+      attemptNumber,
+      now,
+    );
+    switch (decision.decision) {
+      case "attempt":
+        due.push(job);
+        break;
+      case "wait":
+        if (decision.delayMs <= MAX_CALL_DELAY_MS) deps.ringLater([callFor(job)], decision.delayMs);
+        break;
+      case "hold":
+        holds.push({ ...refOf(delivery), holdUntil: decision.holdUntil });
+        break;
+      case "end":
+        ends.push({ ...refOf(delivery), status: decision.status, finalOutcome: decision.finalOutcome });
+        break;
+      case "drop":
+        break;
+    }
+  }
+  if (holds.length > 0) await deps.holdDeliveries(holds);
+  if (ends.length > 0) await deps.endDeliveries(ends, now);
+  return due;
+}
+
+/** All due attempts of one endpoint, as fast as there is room for it in this isolate. */
+async function attemptAll(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
+  const endpointId = jobs[0]!.delivery.endpointId;
+  const giveUpAt = deps.now() + MAX_ROOM_WAIT_MS;
+  const sends: Promise<void>[] = [];
+  let rest = jobs;
+  while (rest.length > 0) {
+    const room = deps.inFlight.reserve(
+      endpointId,
+      rest.map(({ delivery }) => delivery.event.payloadSize),
+    );
+    if (room > 0) {
+      sends.push(attemptSome(deps, readPayload, rest.slice(0, room)));
+      rest = rest.slice(room);
+    } else if (deps.now() < giveUpAt) {
+      await deps.sleep(ROOM_POLL_MS);
+    } else {
+      deps.ringLater(rest.map(callFor), CROWDED_DELAY_MS);
+      break;
+    }
+  }
+  await Promise.all(sends);
+}
+
+/** Prepare → claim → send → close for jobs that have room. */
+async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
+  const release = ({ delivery }: Due) => deps.inFlight.release(delivery.endpointId, delivery.event.payloadSize);
+  let claimed: { job: Due; prepared: Prepared; claim: Claim }[] = [];
+  let startedAt = 0;
+  try {
+    const prepared = await prepareAll(deps, readPayload, jobs);
+    startedAt = deps.now();
+    claimed = await claimAll(deps, prepared, startedAt);
+  } catch (error) {
+    // Nothing of theirs was sent, so nothing is spent: the rows are due and ring again.
+    deps.logFault("claim", error);
+    deps.ringLater(jobs.map(callFor), CROWDED_DELAY_MS);
+  }
+  const sending = new Set(claimed.map(({ job }) => job));
+  jobs.filter((job) => !sending.has(job)).forEach(release);
+  await Promise.all(
+    claimed.map(({ job, prepared, claim }) =>
+      sendAttempt(deps, { delivery: job.delivery, ...claim, startedAt, prepared }).finally(() => release(job)),
+    ),
+  );
+}
+
+async function prepareAll(
+  deps: DeliverDeps,
+  readPayload: PayloadReader,
+  jobs: Due[],
+): Promise<{ job: Due; prepared: Prepared }[]> {
+  const ready: { job: Due; prepared: Prepared }[] = [];
+  const ends: End[] = [];
+  await Promise.all(
+    jobs.map(async (job) => {
+      const result = await prepare(deps, readPayload, job.delivery);
+      if (result.kind === "ready") ready.push({ job, prepared: result.prepared });
+      if (result.kind === "refused") {
+        ends.push({ ...refOf(job.delivery), status: "failed", finalOutcome: result.finalOutcome });
+      }
+      if (result.kind === "fault") deps.ringLater([callFor(job)], result.delayMs);
+    }),
+  );
+  if (ends.length > 0) await deps.endDeliveries(ends, deps.now());
+  return ready;
+}
+
+async function claimAll(deps: DeliverDeps, jobs: { job: Due; prepared: Prepared }[], now: number) {
+  if (jobs.length === 0) return [];
+  const wanted = jobs.map(({ job, prepared }) => ({ job, prepared, claim: claimFor(deps, job, prepared) }));
+  const claims = wanted.map(({ claim }) => claim);
+  // A claim whose answer was lost is taken up by its token.
+  const tokens = await deps.claimDeliveries(claims, now).catch(() => deps.claimDeliveries(claims, now));
+  // Lost to somebody else, or the endpoint has changed since it was read: the next ring sees which.
+  const lost = wanted.filter(({ claim }) => !tokens.has(claim.token));
+  if (lost.length > 0) {
+    deps.ringLater(
+      lost.map(({ job }) => callFor(job)),
+      1_000,
+    );
+  }
+  return wanted.filter(({ claim }) => tokens.has(claim.token));
+}
+
+function claimFor(deps: DeliverDeps, { delivery, attemptNumber, region }: Due, prepared: Prepared): Claim {
+  return {
+    ...refOf(delivery),
+    attemptNumber,
+    token: deps.createToken(),
+    endpointRevision: delivery.endpoint.revision,
+    signingSecretIds: prepared.secrets.map(({ id }) => id),
+    workerId: deps.workerId,
+    relayRegion: deps.relayRegion ?? region,
+    leaseMs: delivery.endpoint.timeoutMs + LEASE_MARGIN_MS,
+  };
+}
+
+function callFor({ delivery, attemptNumber }: Due): DeliveryCall {
+  return { tenantId: delivery.tenantId, deliveryId: deliveryId(delivery), attemptNumber };
+}
+
+function refOf({ tenantId, eventId, endpointId, replayNo }: TenantDeliveryRef): TenantDeliveryRef {
+  return { tenantId, eventId, endpointId, replayNo };
+}

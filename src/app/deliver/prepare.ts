@@ -1,0 +1,97 @@
+import type { DeliveryRef } from "../../core/ids.ts";
+import type { DeliveryStatus } from "../../core/model.ts";
+import { outboundBody, type OutboundEvent } from "../../core/outbound.ts";
+import type { FinalOutcome } from "../../core/outcome.ts";
+import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { unwrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
+import { liveSecrets, secretContext } from "../../core/signing-secrets.ts";
+import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
+import { relayFaultDelayMs } from "../../core/delivery-end.ts";
+import type { Runtime } from "../runtime.ts";
+import type { PayloadReader } from "./payload-reader.ts";
+
+/** A delivery with all that an attempt needs, as the ledger had it at one moment. */
+export interface LoadedDelivery extends DeliveryRef {
+  tenantId: string;
+  status: DeliveryStatus;
+  attemptCount: number;
+  failureCount: number;
+  relayFaultCount: number;
+  nextAttemptAt: number | null;
+  scheduledAt: number;
+  expiresAt: number;
+  laneKey: string | null;
+  policy: RetryPolicy;
+  event: OutboundEvent & { payloadRef: string; payloadSize: number };
+  endpoint: {
+    url: string;
+    revision: number;
+    payloadFormat: "envelope" | "raw";
+    timeoutMs: number;
+    disabledAt: number | null;
+    deletedAt: number | null;
+  };
+  secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
+}
+
+/** All of a request that can be known before it is made. */
+export interface Prepared {
+  url: string;
+  body: Uint8Array;
+  contentType: string;
+  contentEncoding: string | null;
+  secrets: { id: string; key: Uint8Array }[];
+}
+
+/** `refused`: there will be no request, ever. `fault`: ours, and nothing is spent; ring again after the delay. */
+export type PrepareResult =
+  | { kind: "ready"; prepared: Prepared }
+  | { kind: "refused"; finalOutcome: FinalOutcome }
+  | { kind: "fault"; delayMs: number };
+
+export interface PrepareDeps extends Pick<Runtime, "now"> {
+  getPayload: PayloadReader;
+  secretsKeys: SecretsKeys;
+  destinationRules: DestinationOptions;
+  logFault(what: string, error: unknown): void;
+}
+
+/** Payload, secrets and destination, before anything is claimed: no attempt is on record without a request. */
+export async function prepare(
+  deps: PrepareDeps,
+  readPayload: PayloadReader,
+  delivery: LoadedDelivery,
+): Promise<PrepareResult> {
+  const destination = checkDestination(delivery.endpoint.url, deps.destinationRules);
+  if (!destination.ok) return { kind: "refused", finalOutcome: "destination_blocked" };
+  try {
+    const secrets = await unwrapLiveSecrets(deps, delivery);
+    const payload = await readPayload(delivery.event.payloadRef, delivery.event.payloadSize);
+    if (payload === null) return { kind: "refused", finalOutcome: "payload_missing" };
+    const outbound = outboundBody(delivery.endpoint.payloadFormat, delivery.event, payload);
+    return { kind: "ready", prepared: { url: destination.value.url, secrets, ...outbound } };
+  } catch (error) {
+    deps.logFault("prepare", error);
+    const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
+    return { kind: "fault", delayMs: faultDelayMs(overdueMs) };
+  }
+}
+
+/** 1, 5, 15, then 60 s, told by how long the delivery has been due, so that waiting for us costs no row. */
+function faultDelayMs(overdueMs: number): number {
+  const faults = [1_000, 6_000, 21_000].filter((elapsedMs) => overdueMs >= elapsedMs).length;
+  return relayFaultDelayMs(faults + 1);
+}
+
+async function unwrapLiveSecrets(deps: PrepareDeps, delivery: LoadedDelivery): Promise<Prepared["secrets"]> {
+  const live = liveSecrets(delivery.secrets, deps.now());
+  if (live.length === 0) throw new Error(`endpoint ${delivery.endpointId} has no live signing secret`);
+  return Promise.all(
+    live.map(async ({ id, wrappedKey }) => {
+      const context = secretContext(delivery.tenantId, delivery.endpointId, id);
+      const key = await unwrapSecret(deps.secretsKeys, wrappedKey, context);
+      if (!key.ok) throw new Error(`signing secret ${id}: ${key.error}`);
+      return { id, key: key.value };
+    }),
+  );
+}

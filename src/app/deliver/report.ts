@@ -1,0 +1,31 @@
+import type { DeliveryRef } from "../../core/ids.ts";
+import type { WireResult } from "../../core/outcome.ts";
+import type { RetryPolicy } from "../../core/retry-policy.ts";
+
+/** What of a claimed delivery decides what follows its attempt. Times in ms since 1970 UTC. */
+export interface ClaimedState {
+  policy: RetryPolicy;
+  failureCount: number;
+  relayFaultCount: number;
+  scheduledAt: number;
+  expiresAt: number;
+}
+
+/**
+ * All there is to know of an attempt that was made, and of the claim it was made under: enough to put it on record later,
+ * by anybody, without reading the ledger. Plain JSON, since it may wait in a queue.
+ */
+export interface AttemptReport extends DeliveryRef, ClaimedState {
+  tenantId: string;
+  attemptNumber: number;
+  token: string;
+  endpointRevision: number;
+  requestedAt: number;
+  respondedAt: number;
+  wire: WireResult | { kind: "abandoned" };
+  retryAfterMs: number | null;
+  /** Hex, of what was read of the answer's body. */
+  responseBodySha256: string | null;
+  responseHeadersJson: string | null;
+  partnerRequestId: string | null;
+}

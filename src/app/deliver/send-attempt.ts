@@ -1,0 +1,92 @@
+import { eventHeaders, signatureHeaders } from "../../core/outbound.ts";
+import { webhookId } from "../../core/ids.ts";
+import type { WireResult } from "../../core/outcome.ts";
+import { keepResponseHeaders, partnerRequestId } from "../../core/response-headers.ts";
+import { parseRetryAfter } from "../../core/retry-after.ts";
+import { signWebhook } from "../../core/signature.ts";
+import type { Runtime } from "../runtime.ts";
+import { keepReport, type KeepReportDeps } from "./keep-report.ts";
+import type { LoadedDelivery, Prepared } from "./prepare.ts";
+
+interface OutboundRequest {
+  url: string;
+  headers: [string, string][];
+  body: Uint8Array;
+  timeoutMs: number;
+}
+
+interface OutboundAnswer {
+  wire: WireResult;
+  bodySha256: string | null;
+  headers: [string, string][];
+}
+
+export interface SendDeps extends KeepReportDeps, Pick<Runtime, "now"> {
+  /** Makes the request; throws only for faults of the relay itself. */
+  send(request: OutboundRequest): Promise<OutboundAnswer>;
+}
+
+export interface ClaimedAttempt {
+  delivery: LoadedDelivery;
+  prepared: Prepared;
+  attemptNumber: number;
+  token: string;
+  startedAt: number;
+}
+
+/** Sends a claimed attempt and puts what came of it on record. Never throws. */
+export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Promise<void> {
+  const { delivery, prepared, startedAt } = attempt;
+  let answer: OutboundAnswer;
+  try {
+    const headers = await outboundHeaders(attempt);
+    answer = await deps.send({
+      url: prepared.url,
+      body: prepared.body,
+      timeoutMs: delivery.endpoint.timeoutMs,
+      headers,
+    });
+  } catch (error) {
+    deps.logFault("send", error);
+    answer = { wire: { kind: "internal" }, bodySha256: null, headers: [] };
+  }
+  const respondedAt = deps.now();
+  const answered = new Headers(answer.headers);
+  const isSuccess = answer.wire.kind === "response" && answer.wire.status >= 200 && answer.wire.status < 300;
+  await keepReport(deps, {
+    tenantId: delivery.tenantId,
+    eventId: delivery.eventId,
+    endpointId: delivery.endpointId,
+    replayNo: delivery.replayNo,
+    attemptNumber: attempt.attemptNumber,
+    token: attempt.token,
+    endpointRevision: delivery.endpoint.revision,
+    policy: delivery.policy,
+    failureCount: delivery.failureCount,
+    relayFaultCount: delivery.relayFaultCount,
+    scheduledAt: delivery.scheduledAt,
+    expiresAt: delivery.expiresAt,
+    requestedAt: startedAt,
+    respondedAt,
+    wire: answer.wire,
+    retryAfterMs: parseRetryAfter(answered.get("retry-after"), respondedAt),
+    responseBodySha256: answer.bodySha256,
+    responseHeadersJson: answer.headers.length > 0 ? keepResponseHeaders(answer.headers, isSuccess) : null,
+    partnerRequestId: partnerRequestId(answered.get("x-request-id")),
+  });
+}
+
+async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string][]> {
+  const { delivery, prepared, attemptNumber, startedAt } = attempt;
+  const timestampSeconds = Math.floor(startedAt / 1000);
+  const signature = await signWebhook(
+    prepared.secrets.map(({ key }) => key),
+    { id: webhookId(delivery), timestampSeconds, body: prepared.body },
+  );
+  return [
+    ["Content-Type", prepared.contentType],
+    ...(prepared.contentEncoding === null ? [] : [["Content-Encoding", prepared.contentEncoding] as [string, string]]),
+    ...signatureHeaders(delivery, timestampSeconds, signature),
+    ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+  ];
+}

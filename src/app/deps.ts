@@ -1,0 +1,31 @@
+import type { ApiKeyDeps } from "./api-key/deps.ts";
+import type { AuthenticateDeps } from "./authenticate.ts";
+import type { CancelDeliveryDeps } from "./delivery/cancel-delivery.ts";
+import type { ReadDeliveryDeps } from "./delivery/read-delivery.ts";
+import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
+import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
+import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
+import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
+import type { ReadEventDeps } from "./event/read-event.ts";
+import type { PublishDeps } from "./publish/publish-events.ts";
+import type { SourceDeps } from "./source/deps.ts";
+import type { SubscriptionDeps } from "./subscription/deps.ts";
+import type { TenantDeps } from "./tenant/deps.ts";
+
+/** What the operator's routes need of the central database and of the shards. */
+export type CentralDeps = TenantDeps;
+
+/** What a tenant's routes need of the shard it lives in. */
+export type ShardDeps = AuthenticateDeps &
+  PublishDeps &
+  SourceDeps &
+  EndpointDeps &
+  SecretDeps &
+  SwitchEndpointDeps &
+  SubscriptionDeps &
+  ApiKeyDeps &
+  ReadEventDeps &
+  ReadDeliveryDeps &
+  RetryDeliveryDeps &
+  ReplayDeliveryDeps &
+  CancelDeliveryDeps;

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { createId } from "../../core/ids.ts";
+import type { Endpoint } from "../../core/model.ts";
+import { DEFAULT_RETRY_POLICY, mergeRetryPolicy } from "../../core/retry-policy.ts";
+import { parseInput } from "../parse-input.ts";
+import { requireAdmin, type Principal } from "../principal.ts";
+import type { EndpointDeps } from "./deps.ts";
+import { acceptUrl, ENDPOINT_FIELDS } from "./endpoint-fields.ts";
+import { createSecret } from "./new-secret.ts";
+
+const DEFAULT_TIMEOUT_MS = 15_000;
+
+export const CreateEndpointInput = z.strictObject({ ...ENDPOINT_FIELDS, url: z.string() });
+export type CreateEndpointInput = z.infer<typeof CreateEndpointInput>;
+
+/** `secret` (`whsec_…`) signs what the endpoint gets. */
+export async function createEndpoint(
+  deps: EndpointDeps,
+  principal: Principal,
+  body: unknown,
+): Promise<{ endpoint: Endpoint; secret: string }> {
+  requireAdmin(principal);
+  const input = parseInput(CreateEndpointInput, body);
+  const url = acceptUrl(input.url, deps.destinationRules);
+
+  const now = deps.now();
+  const endpoint: Endpoint = {
+    id: createId("ep", deps.randomBytes(10)),
+    url,
+    name: input.name ?? null,
+    revision: 1,
+    orderingMode: input.ordering_mode,
+    retryPolicy: mergeRetryPolicy(DEFAULT_RETRY_POLICY, input.retry_policy ?? null),
+    payloadFormat: input.payload_format ?? "envelope",
+    timeoutMs: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+    disabledAt: null,
+    lastDisabledAt: null,
+    disabledReason: null,
+    createdAt: now,
+  };
+  const place = { tenantId: principal.tenantId, endpointId: endpoint.id, slot: 0 } as const;
+  const { secret, text } = await createSecret(deps, place, now);
+  await deps.endpoints.insert(principal.tenantId, endpoint, secret);
+  return { endpoint, secret: text };
+}

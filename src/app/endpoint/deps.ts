@@ -1,0 +1,48 @@
+import type {
+  Endpoint,
+  EndpointChanges,
+  EndpointWithOverrides,
+  PageRequest,
+  PolicyChange,
+  SigningSecret,
+} from "../../core/model.ts";
+import type { SecretsKeys } from "../../core/secret-box.ts";
+import type { DestinationOptions } from "../../core/url-guard.ts";
+import type { Runtime } from "../runtime.ts";
+
+export interface EndpointDeps extends Pick<Runtime, "now" | "randomBytes"> {
+  destinationRules: DestinationOptions;
+  secretsKeys: SecretsKeys;
+  endpoints: {
+    insert(tenantId: string, endpoint: Endpoint, secret: SigningSecret): Promise<void>;
+    find(tenantId: string, id: string): Promise<Endpoint | null>;
+    page(tenantId: string, request: PageRequest): Promise<Endpoint[]>;
+    update(tenantId: string, id: string, changes: EndpointChanges): Promise<Endpoint | null>;
+    findWithOverrides(tenantId: string, id: string): Promise<EndpointWithOverrides | null>;
+    /** Null when the configuration is not as `change` was computed from. */
+    updateWithPolicy(
+      tenantId: string,
+      id: string,
+      changes: EndpointChanges,
+      change: PolicyChange,
+    ): Promise<Endpoint | null>;
+    delete(tenantId: string, id: string, now: number): Promise<boolean>;
+  };
+  /** Pending deliveries become `failed`, `endpoint_deleted`. */
+  endDeliveriesOfEndpoint(tenantId: string, endpointId: string): Promise<void>;
+}
+
+export interface SecretDeps extends Pick<Runtime, "now" | "randomBytes"> {
+  secretsKeys: SecretsKeys;
+  signingSecrets: {
+    find(tenantId: string, endpointId: string): Promise<{ endpointRevision: number; secrets: SigningSecret[] } | null>;
+    /** False when the endpoint is not as `endpointRevision` says. */
+    rotate(
+      tenantId: string,
+      endpointId: string,
+      endpointRevision: number,
+      secret: SigningSecret,
+      current: { id: string; activeUntil: number } | null,
+    ): Promise<boolean>;
+  };
+}

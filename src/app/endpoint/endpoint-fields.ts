@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { RetryPolicyInput } from "../../core/retry-policy.ts";
+import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
+import { invalidField } from "../app-error.ts";
+import { DisplayName } from "../field-schemas.ts";
+import { notSupported, onlySupported } from "../parse-input.ts";
+
+const PayloadFormat = z.enum(["envelope", "raw", "cloudevents"]).transform((format, context) => {
+  if (format !== "cloudevents") return format;
+  context.addIssue({ code: "custom", message: "is not supported yet", params: { notSupported: true } });
+  return z.NEVER;
+});
+
+/** No headers at all are what is sent so far. */
+const NoHeaders = z.preprocess(
+  (value) => (typeof value === "object" && value !== null && Object.keys(value).length === 0 ? null : value),
+  notSupported(),
+);
+
+/** What creating and changing an endpoint have in common. */
+export const ENDPOINT_FIELDS = {
+  name: DisplayName.nullish(),
+  ordering_mode: onlySupported("unordered"),
+  concurrency_cap: notSupported(),
+  rate_limit_per_second: notSupported(),
+  max_head_hold_seconds: notSupported(),
+  retry_policy: RetryPolicyInput.nullish(),
+  payload_format: PayloadFormat.optional(),
+  headers: NoHeaders.optional(),
+  timeout_ms: z.int().min(1000).max(30_000).optional(),
+  on_exhausted: onlySupported("advance"),
+};
+
+/** The URL in the form it is stored and called in. */
+export function acceptUrl(url: string, rules: DestinationOptions): string {
+  const checked = checkDestination(url, rules);
+  if (!checked.ok) throw invalidField("url", checked.error.message);
+  return checked.value.url;
+}

@@ -1,0 +1,28 @@
+import type { Endpoint } from "../../core/model.ts";
+import { notFound } from "../app-error.ts";
+import { parsePage, readPage, type Page } from "../list-input.ts";
+import { notSupported } from "../parse-input.ts";
+import { requireReader, type Principal } from "../principal.ts";
+import type { EndpointDeps } from "./deps.ts";
+
+type ReadEndpointDeps = Pick<EndpointDeps, "endpoints">;
+
+export async function getEndpoint(deps: ReadEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
+  requireReader(principal);
+  const endpoint = await deps.endpoints.find(principal.tenantId, id);
+  if (!endpoint) throw notFound("endpoint");
+  return endpoint;
+}
+
+export async function listEndpoints(
+  deps: ReadEndpointDeps,
+  principal: Principal,
+  query: unknown,
+): Promise<Page<Endpoint>> {
+  requireReader(principal);
+  return readPage(
+    parsePage(query, { disabled_after: notSupported() }),
+    (request) => deps.endpoints.page(principal.tenantId, request),
+    (endpoint) => endpoint,
+  );
+}

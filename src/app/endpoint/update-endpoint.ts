@@ -1,0 +1,61 @@
+import { z } from "zod";
+import type { Endpoint, EndpointChanges, EndpointWithOverrides } from "../../core/model.ts";
+import { DEFAULT_RETRY_POLICY, mergeRetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
+import { notFound } from "../app-error.ts";
+import { parseInput } from "../parse-input.ts";
+import { requireAdmin, type Principal } from "../principal.ts";
+import { untilFresh } from "../until-fresh.ts";
+import type { EndpointDeps } from "./deps.ts";
+import { acceptUrl, ENDPOINT_FIELDS } from "./endpoint-fields.ts";
+
+export const UpdateEndpointInput = z.strictObject({ ...ENDPOINT_FIELDS, url: z.string().optional() });
+export type UpdateEndpointInput = z.infer<typeof UpdateEndpointInput>;
+
+type UpdateEndpointDeps = Pick<EndpointDeps, "endpoints" | "destinationRules">;
+
+/** Deliveries that exist keep the policy they were made with; URL, format and timeout hold from the next attempt on. */
+export async function updateEndpoint(
+  deps: UpdateEndpointDeps,
+  principal: Principal,
+  id: string,
+  body: unknown,
+): Promise<Endpoint> {
+  requireAdmin(principal);
+  const input = parseInput(UpdateEndpointInput, body);
+  const changes: EndpointChanges = {
+    url: input.url === undefined ? undefined : acceptUrl(input.url, deps.destinationRules),
+    name: input.name,
+    payloadFormat: input.payload_format,
+    timeoutMs: input.timeout_ms,
+  };
+  const { retry_policy: policy } = input;
+  if (policy !== undefined) return updateWithPolicy(deps, principal.tenantId, id, changes, policy);
+
+  const updated = await deps.endpoints.update(principal.tenantId, id, changes);
+  if (!updated) throw notFound("endpoint");
+  return updated;
+}
+
+async function updateWithPolicy(
+  deps: UpdateEndpointDeps,
+  tenantId: string,
+  id: string,
+  changes: EndpointChanges,
+  given: RetryPolicyInput | null,
+): Promise<Endpoint> {
+  return untilFresh(async () => {
+    const found = await deps.endpoints.findWithOverrides(tenantId, id);
+    if (!found) throw notFound("endpoint");
+    return deps.endpoints.updateWithPolicy(tenantId, id, changes, changePolicy(found, given));
+  });
+}
+
+/** What is given goes over the present policy, null back to the default; overrides of subscriptions go over the outcome. */
+function changePolicy({ tenantRevision, endpoint, overrides }: EndpointWithOverrides, given: RetryPolicyInput | null) {
+  const retryPolicy = mergeRetryPolicy(given ? endpoint.retryPolicy : DEFAULT_RETRY_POLICY, given);
+  const effective = overrides.map((override) => ({
+    subscriptionId: override.subscriptionId,
+    retryPolicy: mergeRetryPolicy(retryPolicy, override.retryPolicy),
+  }));
+  return { tenantRevision, retryPolicy, effective };
+}

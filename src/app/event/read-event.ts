@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { encodeCursor } from "../../core/cursor.ts";
+import { isEventType } from "../../core/event-type.ts";
+import { eventIdTimeMs, isEventId } from "../../core/ids.ts";
+import type { Event } from "../../core/model.ts";
+import { AppError, notFound } from "../app-error.ts";
+import { Time } from "../field-schemas.ts";
+import { parsePage, type Page } from "../list-input.ts";
+import { requireReader, type Principal } from "../principal.ts";
+import type { Runtime } from "../runtime.ts";
+
+export interface ReadEventDeps extends Pick<Runtime, "now"> {
+  findEvent(tenantId: string, id: string, now: number): Promise<Event | null>;
+  listEvents(
+    tenantId: string,
+    filters: { type?: string; sourceId?: string; createdAfter?: number; createdBefore?: number },
+    before: string | null,
+    limit: number,
+    now: number,
+  ): Promise<{ events: Event[]; next: string | null }>;
+  getPayload(ref: string, size: number): Promise<Uint8Array | null>;
+}
+
+const ListEventsInput = {
+  type: z.string().refine(isEventType, "is not an event type").optional(),
+  source_id: z.string().optional(),
+  created_after: Time.optional(),
+  created_before: Time.optional(),
+};
+
+export async function getEvent(deps: ReadEventDeps, principal: Principal, id: string): Promise<Event> {
+  requireReader(principal);
+  const event = isEventId(id) ? await deps.findEvent(principal.tenantId, id, deps.now()) : null;
+  if (!event) throw notFound("event");
+  return event;
+}
+
+export async function getEventPayload(
+  deps: ReadEventDeps,
+  principal: Principal,
+  id: string,
+): Promise<{ event: Event; payload: Uint8Array }> {
+  const event = await getEvent(deps, principal, id);
+  const payload = await deps.getPayload(event.payloadRef, event.payloadSize);
+  if (!payload) throw new AppError("not_found", "The payload of this event is no longer stored.");
+  return { event, payload };
+}
+
+/** Newest first. A page may be short while more follows: `nextCursor` says whether there is more. */
+export async function listEvents(deps: ReadEventDeps, principal: Principal, query: unknown): Promise<Page<Event>> {
+  requireReader(principal);
+  const { limit, after, ...filters } = parsePage(query, ListEventsInput);
+  const { events, next } = await deps.listEvents(
+    principal.tenantId,
+    {
+      type: filters.type,
+      sourceId: filters.source_id,
+      createdAfter: filters.created_after,
+      createdBefore: filters.created_before,
+    },
+    after?.id ?? null,
+    limit,
+    deps.now(),
+  );
+  return { data: events, nextCursor: next === null ? null : encodeCursor([eventIdTimeMs(next), next]) };
+}

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { parseEventTypePattern } from "../core/event-type.ts";
+import { parseTime } from "../core/timestamps.ts";
+
+/** A name for people: 1–128 characters, no control characters (a NUL breaks SQL tools) and no lone surrogates. */
+export const DisplayName = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cs}]{1,128}$/u, "must be 1 to 128 characters, none of them a control character");
+
+/** A pattern of event types, in the grammar of `core/event-type`. */
+export const EventTypePattern = z.string().superRefine((text, context) => {
+  const parsed = parseEventTypePattern(text);
+  if (parsed.ok) return;
+  context.addIssue(
+    parsed.error === "malformed_pattern"
+      ? {
+          code: "custom",
+          message: "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters",
+        }
+      : { code: "custom", message: "patterns of hooklane.… are not supported yet", params: { notSupported: true } },
+  );
+});
+
+/** An RFC 3339 time as milliseconds since 1970 UTC. */
+export const Time = z.string().transform((text, context) => {
+  const time = parseTime(text);
+  if (time.ok) return time.value;
+  context.addIssue({ code: "custom", message: "must be an RFC 3339 time, as in 2026-01-31T12:00:00.000Z" });
+  return z.NEVER;
+});

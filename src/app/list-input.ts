@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { encodeCursor, parseCursor } from "../core/cursor.ts";
+import type { PageKey, PageRequest } from "../core/model.ts";
+import { parseInput } from "./parse-input.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 250;
+
+const Limit = z
+  .string()
+  .regex(/^\d{1,3}$/, `must be a whole number from 1 to ${MAX_LIMIT}`)
+  .transform(Number)
+  .pipe(z.number().min(1).max(MAX_LIMIT));
+
+const Cursor = z.string().transform((text, context): PageKey => {
+  const parsed = parseCursor(text, ["number", "string"]);
+  if (parsed.ok) return { createdAt: parsed.value[0], id: parsed.value[1] };
+  context.addIssue({ code: "custom", message: "is not a cursor that a list gave out" });
+  return z.NEVER;
+});
+
+/** A page of a list; `nextCursor` is null on the last one. */
+export interface Page<T> {
+  data: T[];
+  nextCursor: string | null;
+}
+
+/**
+ * Reads the query of a list: `limit` (1–250, default 50), `cursor`, and the list's own parameters in `extra`. Any other
+ * parameter is refused (422).
+ */
+export function parsePage<Extra extends z.ZodRawShape>(
+  query: unknown,
+  extra: Extra,
+): PageRequest & z.infer<z.ZodObject<Extra>> {
+  const schema = z.strictObject({ ...extra, limit: Limit.optional(), cursor: Cursor.optional() });
+  const {
+    limit = DEFAULT_LIMIT,
+    cursor = null,
+    ...own
+  } = parseInput(schema, query) as {
+    limit?: number;
+    cursor?: PageKey;
+  };
+  return { ...(own as z.infer<z.ZodObject<Extra>>), limit, after: cursor };
+}
+
+/** Reads one row more than asked for, which tells whether another page follows. `keyOf` gives a row's place in the list. */
+export async function readPage<T>(
+  request: PageRequest,
+  read: (request: PageRequest) => Promise<T[]>,
+  keyOf: (row: T) => PageKey,
+): Promise<Page<T>> {
+  const rows = await read({ limit: request.limit + 1, after: request.after });
+  const data = rows.slice(0, request.limit);
+  const last = data.at(-1);
+  if (rows.length <= request.limit || last === undefined) return { data, nextCursor: null };
+  const { createdAt, id } = keyOf(last);
+  return { data, nextCursor: encodeCursor([createdAt, id]) };
+}

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { AppError, type FieldError } from "./app-error.ts";
+
+/** Marks a field of the contract whose behaviour is not built: giving it is refused, leaving it out or null is not. */
+export function notSupported() {
+  return z
+    .unknown()
+    .optional()
+    .superRefine((value, context) => {
+      if (value === undefined || value === null) return;
+      context.addIssue({ code: "custom", message: "is not supported yet", params: { notSupported: true } });
+    });
+}
+
+/** A field that so far takes one value: that value is accepted, any other is refused as not supported. */
+export function onlySupported<T extends string>(value: T) {
+  return z
+    .unknown()
+    .optional()
+    .superRefine((given, context) => {
+      if (given === undefined || given === value) return;
+      context.addIssue({ code: "custom", message: `only "${value}" is supported yet`, params: { notSupported: true } });
+    })
+    .transform(() => value);
+}
+
+/**
+ * The value as the schema's type, or a 422 that names every bad field: `not_supported` when one of them is a part of
+ * the contract that is not built, else `validation_failed`.
+ */
+export function parseInput<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const isUnbuilt = parsed.error.issues.some((issue) => issue.code === "custom" && issue.params?.["notSupported"]);
+  throw new AppError(
+    isUnbuilt ? "not_supported" : "validation_failed",
+    isUnbuilt ? "The request uses what this version does not support." : "The request has invalid fields.",
+    parsed.error.issues.flatMap(fieldErrors),
+  );
+}
+
+function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const path = issue.path.join(".");
+  if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+  return issue.keys.map((key) => ({ path: path === "" ? key : `${path}.${key}`, message: "is not a known field" }));
+}

@@ -1,0 +1,107 @@
+import { compilePattern } from "../../core/event-type.ts";
+import { createMatcher, type Matcher, type MatchableSubscription } from "../../core/match.ts";
+import { AppError } from "../app-error.ts";
+import { toHex } from "../../core/hex.ts";
+
+/** How a publisher is known: by the hash of its key, or by the tenant an operator acts for. */
+export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
+
+export interface PublishSource {
+  id: string;
+  name: string;
+  allows(eventType: string): boolean;
+}
+
+/** A tenant's configuration as of one revision, compiled. A publish commits only under that revision. */
+export interface PublishConfig {
+  tenantId: string;
+  revision: number;
+  sources: PublishSource[];
+  match: Matcher;
+}
+
+/** Who publishes: the configuration, and the one source a publish key may publish for. */
+export interface Publisher {
+  ref: PublisherRef;
+  config: PublishConfig;
+  sourceId: string | null;
+}
+
+interface ConfigRows {
+  tenantId: string;
+  revision: number;
+  key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
+  sources: { id: string; name: string; allowedEventTypes: string[] }[];
+  subscriptions: MatchableSubscription[];
+}
+
+export interface PublishConfigDeps {
+  loadPublishConfig(publisher: PublisherRef): Promise<ConfigRows | null>;
+  publishConfigs: PublishConfigCache;
+}
+
+/**
+ * What an isolate remembers between publishes. It decides nothing: every commit proves the revision, so a stale entry
+ * costs one more trip and a key revoked meanwhile is refused.
+ */
+export interface PublishConfigCache {
+  configs: Map<string, PublishConfig>;
+  keys: Map<string, { tenantId: string; revision: number; key: ConfigRows["key"] }>;
+}
+
+const MAX_CACHED_TENANTS = 200;
+const MAX_CACHED_KEYS = 2_000;
+
+export function createPublishConfigCache(): PublishConfigCache {
+  return { configs: new Map(), keys: new Map() };
+}
+
+/** The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, or `forbidden` for a read key. */
+export async function authorizePublisher(deps: PublishConfigDeps, ref: PublisherRef): Promise<Publisher> {
+  const known = deps.publishConfigs.keys.get(cacheKey(ref));
+  const config = known && deps.publishConfigs.configs.get(known.tenantId);
+  if (known && config && config.revision === known.revision) return toPublisher(ref, config, known.key);
+  return reloadPublisher(deps, ref);
+}
+
+/** Loads afresh: for the first publish of an isolate, and for one whose commit found the configuration changed. */
+export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef): Promise<Publisher> {
+  const { configs, keys } = deps.publishConfigs;
+  const rows = await deps.loadPublishConfig(ref);
+  if (!rows) {
+    keys.delete(cacheKey(ref));
+    throw new AppError("unauthorized", "The API key is not valid.");
+  }
+  const config = compileConfig(rows);
+  remember(configs, rows.tenantId, config, MAX_CACHED_TENANTS);
+  remember(keys, cacheKey(ref), { tenantId: rows.tenantId, revision: rows.revision, key: rows.key }, MAX_CACHED_KEYS);
+  return toPublisher(ref, config, rows.key);
+}
+
+function toPublisher(ref: PublisherRef, config: PublishConfig, key: ConfigRows["key"]): Publisher {
+  if (key?.scope === "read") throw new AppError("forbidden", "A key of scope read cannot publish.");
+  return { ref, config, sourceId: key?.sourceId ?? null };
+}
+
+function compileConfig(rows: ConfigRows): PublishConfig {
+  return {
+    tenantId: rows.tenantId,
+    revision: rows.revision,
+    match: createMatcher(rows.subscriptions),
+    sources: rows.sources.map(({ id, name, allowedEventTypes }) => {
+      const patterns = allowedEventTypes.map(compilePattern);
+      return { id, name, allows: (eventType) => patterns.some((matches) => matches(eventType)) };
+    }),
+  };
+}
+
+function cacheKey(ref: PublisherRef): string {
+  return "keyHash" in ref ? toHex(ref.keyHash) : ref.tenantId;
+}
+
+/** A Map iterates in order of insertion, so its first key is the one that was loaded longest ago. */
+function remember<T>(cache: Map<string, T>, key: string, value: T, limit: number): void {
+  cache.delete(key);
+  if (cache.size >= limit) cache.delete(cache.keys().next().value!);
+  cache.set(key, value);
+}

@@ -1,0 +1,278 @@
+import { concatBytes } from "../../core/bytes.ts";
+import { createEventIds, deliveryId } from "../../core/ids.ts";
+import type { MatchedDelivery } from "../../core/match.ts";
+import type { Event } from "../../core/model.ts";
+import { retentionClassDays, retentionMs } from "../../core/retention.ts";
+import { formatTime } from "../../core/timestamps.ts";
+import { toHex } from "../../core/hex.ts";
+import { AppError } from "../app-error.ts";
+import type { DeliveryCall } from "../deliver/delivery-call.ts";
+import type { Runtime } from "../runtime.ts";
+import { retrying } from "../retrying.ts";
+import { reloadPublisher, type Publisher, type PublishConfigDeps } from "./publish-config.ts";
+import { checkItem, type PublishItem } from "./publish-input.ts";
+
+interface KeyHolder {
+  index: number;
+  id: string;
+  type: string;
+  schemaVersion: number;
+  orderingKey: string | null;
+  payloadSha256: string;
+  relayedAt: number;
+  deliveryCount: number;
+}
+
+export interface AcceptedDelivery {
+  endpointId: string;
+  subscriptionId: string;
+  status: "pending" | "failed";
+}
+
+/** What a producer is told of one event; `deliveries` holds the first 100. */
+export interface Accepted {
+  id: string;
+  duplicate: boolean;
+  relayedAt: number;
+  deliveryCount: number;
+  deliveries: AcceptedDelivery[];
+}
+
+export interface PublishDeps extends PublishConfigDeps, Pick<Runtime, "now" | "randomBytes" | "sleep"> {
+  maxPayloadBytes: number;
+  retentionDays: number;
+  putPayloads(objectKey: string, bytes: Uint8Array): Promise<void>;
+  deletePayloads(objectKeys: string[]): Promise<void>;
+  commitPublish(
+    tenantId: string,
+    revision: number,
+    events: Event[],
+    deliveries: { eventId: string; endpointId: string; subscriptionId: string }[],
+    now: number,
+  ): Promise<{ stale: true } | { stale: false; holders: KeyHolder[] }>;
+  listFirstDeliveries(tenantId: string, eventId: string, limit: number): Promise<AcceptedDelivery[]>;
+  /** Rings for first attempts: never fails, never waits for the queue. */
+  announce(calls: DeliveryCall[]): void;
+  /** Lets work go on after the answer. */
+  background(work: Promise<unknown>): void;
+}
+
+/** Deliveries that one request may owe: what one atomic commit bears. */
+const MAX_DELIVERIES_PER_REQUEST = 25_000;
+const SHOWN_DELIVERIES = 100;
+/** The configuration may change under a publish; after this many changes in a row something else is wrong. */
+const MAX_RELOADS = 5;
+
+/**
+ * Takes events: checked each on its own, payloads in one R2 object, then events and deliveries in one commit (architecture
+ * §3, rules 1 to 3). Answers one result an item, in order; when it returns, what it accepted is durable. Two storage trips
+ * when the configuration is known. Throws `unavailable` when a store refuses, with nothing acknowledged.
+ */
+export async function publishEvents(
+  deps: PublishDeps,
+  publisher: Publisher,
+  items: (PublishItem | AppError)[],
+  relayRegion: string | null,
+): Promise<(Accepted | AppError)[]> {
+  const now = deps.now();
+  const ids = createEventIds(now, deps.randomBytes(10), items.length);
+  const hashes = await Promise.all(
+    items.map(async (item) => (item instanceof AppError ? "" : toHex(await sha256(item.payload)))),
+  );
+
+  let current = publisher;
+  let stored: string | null = null;
+  for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
+    const plan = planPublish(deps, current, items, ids, hashes, relayRegion, now);
+    if (plan.events.length === 0) return plan.results;
+    if (stored !== plan.objectKey) {
+      await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
+      stored = plan.objectKey;
+    }
+    const { tenantId, revision } = current.config;
+    const commit = await orUnavailable(() =>
+      retrying(deps.sleep, () => deps.commitPublish(tenantId, revision, plan.events, plan.deliveries, now)),
+    );
+    if (!commit.stale) return settle(deps, plan, commit.holders);
+    current = await reloadPublisher(deps, current.ref);
+  }
+  throw new AppError("unavailable", "The tenant's configuration is changing too fast. Try again.");
+}
+
+interface Plan {
+  tenantId: string;
+  objectKey: string;
+  bytes: Uint8Array;
+  events: Event[];
+  matched: MatchedDelivery[][];
+  deliveries: { eventId: string; endpointId: string; subscriptionId: string }[];
+  /** Where each event's answer goes. */
+  positions: number[];
+  /** One a given item; those of events are filled by the commit. */
+  results: (Accepted | AppError)[];
+}
+
+function planPublish(
+  deps: PublishDeps,
+  publisher: Publisher,
+  items: (PublishItem | AppError)[],
+  ids: string[],
+  hashes: string[],
+  relayRegion: string | null,
+  now: number,
+): Plan {
+  const { tenantId, match } = publisher.config;
+  const results: (Accepted | AppError)[] = [];
+  const checked: {
+    item: PublishItem;
+    index: number;
+    matched: MatchedDelivery[];
+    fields: ReturnType<typeof checkItem>;
+  }[] = [];
+  for (const [index, item] of items.entries()) {
+    const fields = item instanceof AppError ? item : attempt(() => checkItem(publisher, item, deps.maxPayloadBytes));
+    if (item instanceof AppError || fields instanceof AppError) results[index] = fields as AppError;
+    else checked.push({ item, index, fields, matched: match(fields.input.type) });
+  }
+
+  const count = checked.reduce((sum, { matched }) => sum + matched.length, 0);
+  if (count > MAX_DELIVERIES_PER_REQUEST) {
+    throw new AppError(
+      "fan_out_too_large",
+      `The request would make ${count} deliveries; ${MAX_DELIVERIES_PER_REQUEST} is the limit. Publish fewer at once.`,
+    );
+  }
+  const classDays = retentionClassDays(
+    deps.retentionDays,
+    checked.flatMap(({ matched }) => matched.map(({ maxAgeSeconds }) => maxAgeSeconds)),
+  );
+  const objectKey = `${classDays}d/${tenantId}/${formatTime(now).slice(0, 10)}/${ids[0]}`;
+
+  let offset = 0;
+  const events = checked.map(({ item, index, matched, fields: { input, source } }): Event => {
+    const payloadRef = `${objectKey}#${offset}`;
+    offset += item.payload.length;
+    return {
+      id: ids[index]!,
+      sourceId: source.id,
+      type: input.type,
+      schemaVersion: input.schema_version ?? 1,
+      orderingKey: input.ordering_key ?? null,
+      idempotencyKey: input.idempotency_key ?? null,
+      payloadRef,
+      payloadSha256: hashes[index]!,
+      payloadSize: item.payload.length,
+      payloadIsJson: item.payloadIsJson,
+      contentType: item.contentType,
+      contentEncoding: item.contentEncoding,
+      occurredAt: input.occurred_at ?? now,
+      relayedAt: now,
+      causeEventId: input.cause_event_id ?? null,
+      relayRegion,
+      expiresAt: now + retentionMs(classDays),
+      dispatchedAt: now,
+      deliveryCount: matched.length,
+    };
+  });
+  return {
+    tenantId,
+    objectKey,
+    bytes: concatBytes(checked.map(({ item }) => item.payload)),
+    events,
+    matched: checked.map(({ matched }) => matched),
+    deliveries: events.flatMap((event, i) =>
+      checked[i]!.matched.map(({ endpointId, subscriptionId }) => ({ eventId: event.id, endpointId, subscriptionId })),
+    ),
+    positions: checked.map(({ index }) => index),
+    results,
+  };
+}
+
+/** Turns the commit into answers: a key held by another event is that event's duplicate, or a reused key. */
+async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Promise<(Accepted | AppError)[]> {
+  const holderOf = new Map(holders.map((holder) => [holder.index, holder]));
+  const calls: DeliveryCall[] = [];
+  let inserted = 0;
+  for (const [i, event] of plan.events.entries()) {
+    const holder = holderOf.get(i);
+    const position = plan.positions[i]!;
+    if (holder && holder.id !== event.id) {
+      plan.results[position] = await duplicateOf(deps, plan.tenantId, event, holder);
+      continue;
+    }
+    inserted++;
+    const matched = plan.matched[i]!;
+    plan.results[position] = {
+      id: event.id,
+      duplicate: false,
+      relayedAt: event.relayedAt,
+      deliveryCount: matched.length,
+      deliveries: matched.slice(0, SHOWN_DELIVERIES).map(({ endpointId, subscriptionId, endpointDisabled }) => ({
+        endpointId,
+        subscriptionId,
+        status: endpointDisabled ? "failed" : "pending",
+      })),
+    };
+    for (const { endpointId, endpointDisabled } of matched) {
+      if (endpointDisabled) continue;
+      const id = deliveryId({ eventId: event.id, endpointId, replayNo: 0 });
+      calls.push({ tenantId: plan.tenantId, deliveryId: id, attemptNumber: 1 });
+    }
+  }
+  if (calls.length > 0) deps.announce(calls);
+  // An object that no event points to; if this fails its lifecycle rule removes it.
+  if (inserted === 0) deps.background(deps.deletePayloads([plan.objectKey]).catch(() => {}));
+  return plan.results;
+}
+
+async function duplicateOf(
+  deps: PublishDeps,
+  tenantId: string,
+  event: Event,
+  first: KeyHolder,
+): Promise<Accepted | AppError> {
+  const same =
+    first.type === event.type &&
+    first.schemaVersion === event.schemaVersion &&
+    first.orderingKey === event.orderingKey &&
+    first.payloadSha256 === event.payloadSha256;
+  if (!same) {
+    return new AppError(
+      "idempotency_key_reused",
+      `This idempotency key belongs to ${first.id}, which has another type, schema_version, ordering_key or payload.`,
+    );
+  }
+  return {
+    id: first.id,
+    duplicate: true,
+    relayedAt: first.relayedAt,
+    deliveryCount: first.deliveryCount,
+    deliveries: await orUnavailable(() => deps.listFirstDeliveries(tenantId, first.id, SHOWN_DELIVERIES)),
+  };
+}
+
+function attempt<T>(check: () => T): T | AppError {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const error = new AppError(
+      "unavailable",
+      "The relay could not confirm that this is stored. Try again, with the same idempotency_key.",
+    );
+    error.cause = cause;
+    throw error;
+  }
+}
+
+async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as BufferSource));
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { isEventType } from "../../core/event-type.ts";
+import { EVENT_KEY } from "../../core/grammar.ts";
+import { isEventId } from "../../core/ids.ts";
+import { AppError, invalidField } from "../app-error.ts";
+import { Time } from "../field-schemas.ts";
+import { notSupported, parseInput } from "../parse-input.ts";
+import type { Publisher, PublishSource } from "./publish-config.ts";
+
+const EventKey = z.string().regex(EVENT_KEY, "must be 1 to 256 visible ASCII characters");
+
+/** Everything of a publish but its payload (contract §2). */
+export const PublishEventInput = z.strictObject({
+  type: z.string().refine(isEventType, {
+    message: "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
+  }),
+  source: z.string().min(1).max(64).nullish(),
+  occurred_at: Time.nullish(),
+  schema_version: z.int().min(1).max(2_147_483_647).nullish(),
+  idempotency_key: EventKey.nullish(),
+  ordering_key: EventKey.nullish(),
+  cause_event_id: z.string().refine(isEventId, "must be an event id").nullish(),
+  variants: notSupported(),
+});
+export type PublishEventInput = z.infer<typeof PublishEventInput>;
+
+/** One event of a publish request: its fields as they came, its payload as bytes. */
+export interface PublishItem {
+  fields: Record<string, unknown>;
+  payload: Uint8Array;
+  payloadIsJson: boolean;
+  contentType: string;
+  contentEncoding: string | null;
+}
+
+/** Checked against the grammar, the payload limit and what this publisher's source may publish; throws `AppError`. */
+export function checkItem(
+  publisher: Publisher,
+  item: PublishItem,
+  maxPayloadBytes: number,
+): { input: PublishEventInput; source: PublishSource } {
+  const input = parseInput(PublishEventInput, item.fields);
+  if (item.payload.length > maxPayloadBytes) {
+    throw new AppError("payload_too_large", `The payload is larger than ${maxPayloadBytes} bytes.`);
+  }
+  const source = resolveSource(publisher, input.source ?? null);
+  if (!source.allows(input.type)) {
+    throw new AppError("event_type_not_allowed", `Source ${source.name} may not publish ${input.type}.`);
+  }
+  return { input, source };
+}
+
+function resolveSource({ config, sourceId }: Publisher, named: string | null): PublishSource {
+  if (named === null && sourceId === null) {
+    throw invalidField("source", "is required with an admin key: the id or name of a source");
+  }
+  const source = config.sources.find(({ id, name }) =>
+    named === null ? id === sourceId : id === named || name === named,
+  );
+  if (!source) throw invalidField("source", "is not a source of this tenant");
+  if (sourceId !== null && source.id !== sourceId) {
+    throw new AppError("forbidden", "This key may publish for its own source only.");
+  }
+  return source;
+}

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { SOURCE_NAME } from "../../core/grammar.ts";
+import { createId } from "../../core/ids.ts";
+import type { Source } from "../../core/model.ts";
+import { AppError } from "../app-error.ts";
+import { EventTypePattern } from "../field-schemas.ts";
+import { parseInput } from "../parse-input.ts";
+import { requireAdmin, type Principal } from "../principal.ts";
+import type { SourceDeps } from "./deps.ts";
+
+const MAX_PATTERNS = 100;
+
+export const CreateSourceInput = z.strictObject({
+  name: z.string().regex(SOURCE_NAME, "must be 1 to 63 of a–z, 0–9, _ and -, beginning with a letter or digit"),
+  allowed_event_types: z.array(EventTypePattern).min(1).max(MAX_PATTERNS).default(["*"]),
+});
+export type CreateSourceInput = z.infer<typeof CreateSourceInput>;
+
+export async function createSource(deps: SourceDeps, principal: Principal, body: unknown): Promise<Source> {
+  requireAdmin(principal);
+  const input = parseInput(CreateSourceInput, body);
+  const source: Source = {
+    id: createId("src", deps.randomBytes(10)),
+    name: input.name,
+    allowedEventTypes: input.allowed_event_types,
+    signingKeyVersion: 1,
+    createdAt: deps.now(),
+  };
+  const inserted = await deps.sources.insert(principal.tenantId, source);
+  if (!inserted.ok) throw nameTaken();
+  return source;
+}
+
+export function nameTaken(): AppError {
+  return new AppError("name_taken", "Another source has this name.", [{ path: "name", message: "is taken" }]);
+}

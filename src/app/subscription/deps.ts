@@ -1,0 +1,26 @@
+import type { Endpoint, PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
+import { mergeRetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
+import type { Runtime } from "../runtime.ts";
+
+export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
+  endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
+  subscriptions: {
+    /** False when the endpoint is not as `policies` says. */
+    insert(tenantId: string, subscription: Subscription, policies: SubscriptionPolicies): Promise<boolean>;
+    find(tenantId: string, id: string): Promise<Subscription | null>;
+    page(tenantId: string, request: PageRequest & { endpointId: string | null }): Promise<Subscription[]>;
+    /** False when subscription or endpoint are not as `from` and `policies` say. */
+    update(
+      tenantId: string,
+      from: Subscription,
+      to: Pick<Subscription, "eventTypePattern" | "retryPolicy">,
+      policies: SubscriptionPolicies,
+    ): Promise<boolean>;
+    delete(tenantId: string, id: string, now: number): Promise<boolean>;
+  };
+}
+
+/** The policy a subscription's deliveries get, with the endpoint's, which it was computed from. */
+export function subscriptionPolicies(endpoint: Endpoint, override: RetryPolicyInput | null): SubscriptionPolicies {
+  return { endpoint: endpoint.retryPolicy, effective: override && mergeRetryPolicy(endpoint.retryPolicy, override) };
+}

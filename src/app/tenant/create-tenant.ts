@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { createId } from "../../core/ids.ts";
+import type { Tenant } from "../../core/model.ts";
+import { DisplayName } from "../field-schemas.ts";
+import { notSupported, onlySupported, parseInput } from "../parse-input.ts";
+import type { TenantDeps } from "./deps.ts";
+
+export const CreateTenantInput = z.strictObject({
+  name: DisplayName,
+  plan: onlySupported("free"),
+  status: onlySupported("active"),
+  endpoint_quota: notSupported(),
+});
+export type CreateTenantInput = z.infer<typeof CreateTenantInput>;
+
+/** For the operator, like all that is done to tenants; the caller has checked that it is. */
+export async function createTenant(deps: TenantDeps, body: unknown): Promise<Tenant> {
+  const input = parseInput(CreateTenantInput, body);
+  const shard = deps.shards[Math.floor(deps.random() * deps.shards.length)];
+  if (shard === undefined) throw new Error("No shard is configured.");
+  const tenant: Tenant = {
+    id: createId("ten", deps.randomBytes(10)),
+    name: input.name,
+    plan: input.plan,
+    status: input.status,
+    endpointQuota: null,
+    shard,
+    createdAt: deps.now(),
+  };
+  // In this order a crash between the two leaves a row that nothing points to, never a tenant without a row.
+  await deps.tenantStore(shard).insert(tenant);
+  await deps.directory.add({ tenantId: tenant.id, shard, createdAt: tenant.createdAt });
+  return tenant;
+}

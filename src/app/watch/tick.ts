@@ -1,0 +1,189 @@
+import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
+import type { RetryPolicy } from "../../core/retry-policy.ts";
+import type { DeliveryCall } from "../deliver/delivery-call.ts";
+import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
+import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
+import type { Runtime } from "../runtime.ts";
+
+type TenantDeliveryRef = DeliveryRef & { tenantId: string };
+type DueDelivery = TenantDeliveryRef & { attemptCount: number; nextAttemptAt: number };
+
+interface ExpiredLease extends TenantDeliveryRef {
+  attemptNumber: number;
+  token: string;
+  requestedAt: number;
+  endpointRevision: number;
+  policy: RetryPolicy;
+  failureCount: number;
+  relayFaultCount: number;
+  scheduledAt: number;
+  expiresAt: number;
+}
+
+export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runtime, "now"> {
+  listDue(until: number, after: DueDelivery | null, limit: number): Promise<DueDelivery[]>;
+  listLongRetriesDue(from: number, until: number, minDelayMs: number, limit: number): Promise<DueDelivery[]>;
+  listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
+  listEndedHolds(now: number, limit: number): Promise<TenantDeliveryRef[]>;
+  listStrandedHolds(
+    after: number,
+    limit: number,
+  ): Promise<{ endpoints: { tenantId: string; endpointId: string }[]; next: number | null }>;
+  findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }>;
+  walkEvents(
+    after: [tenantId: string, eventId: string],
+    limit: number,
+  ): Promise<{ tenantId: string; id: string; payloadRef: string; expiresAt: number }[]>;
+  deleteEvents(events: { tenantId: string; id: string }[]): Promise<void>;
+  deletePayloads(objectKeys: string[]): Promise<void>;
+  endDeliveries(
+    ends: (TenantDeliveryRef & { status: "failed" | "expired"; finalOutcome: "expired" })[],
+    now: number,
+  ): Promise<void>;
+  /** Rings through the queue, or makes the attempts itself when the queue refuses. */
+  ringNow(calls: DeliveryCall[]): Promise<void>;
+  /** How long the oldest waiting doorbell has waited; 0 when unknown. */
+  queueAgeMs(): Promise<number>;
+  /** How many attempt reports wait in the outcomes queue; 0 when unknown. */
+  reportsWaiting(): Promise<number>;
+  logFault(what: string, error: unknown): void;
+}
+
+/** What a watchdog remembers from tick to tick. Forgetting it costs doubled doorbells, nothing else. */
+export interface WatchState {
+  /** Long retries due until here have been rung. */
+  longRetriesUntil: number;
+  /** Where the pass over overdue work goes on; null between passes. */
+  overdueAfter: DueDelivery | null;
+  overduePassAt: number;
+  holdsAfter: number;
+  expiredAfter: [tenantId: string, eventId: string];
+}
+
+const PAGE = 500;
+/** Work that is due for longer than this, and longer than the queue is behind, has lost its doorbell. */
+const OVERDUE_MS = 30_000;
+const LONGEST_SLEEP_MS = 60_000;
+const MESSAGE_DELAY_MS = 60_000;
+/** Recovery of leases waits for reports on their way to the ledger, but not for ever. */
+const MAX_REPORT_WAIT_MS = 10 * 60_000;
+
+export function createWatchState(now: number): WatchState {
+  return {
+    longRetriesUntil: now - LONGEST_SLEEP_MS,
+    overdueAfter: null,
+    overduePassAt: 0,
+    holdsAfter: 0,
+    expiredAfter: ["", ""],
+  };
+}
+
+/**
+ * Brings back whatever a crash, a lost message or an outage left behind, a bounded part of it a tick. Says when to tick
+ * again, null when nothing is open. A step that fails is logged and does not keep the others from running.
+ */
+export async function tick(deps: WatchDeps, state: WatchState): Promise<number | null> {
+  const now = deps.now();
+  const steps: [string, () => Promise<boolean>][] = [
+    ["recover leases", () => recoverLeases(deps, now)],
+    ["end holds", () => endHolds(deps, now)],
+    ["release stranded holds", () => releaseStranded(deps, state)],
+    ["ring long retries", () => ringLongRetries(deps, state, now)],
+    ["ring overdue", () => ringOverdue(deps, state, now)],
+    ["delete expired", () => deleteExpired(deps, state, now)],
+  ];
+  let moreToDo = false;
+  for (const [name, step] of steps) {
+    try {
+      if (await step()) moreToDo = true;
+    } catch (error) {
+      deps.logFault(`watchdog: ${name}`, error);
+    }
+  }
+  if (moreToDo) return deps.now() + 100;
+  return nextTickAt(deps, state);
+}
+
+async function nextTickAt(deps: WatchDeps, state: WatchState): Promise<number | null> {
+  const now = deps.now();
+  try {
+    const { nextDueAt, oldestDueAt } = await deps.findNextDue(now);
+    if (nextDueAt === null && oldestDueAt === null) return null;
+    // What is due already is on its way; it is looked after once it is overdue and the last pass is old.
+    const overdueAt =
+      oldestDueAt === null ? Infinity : Math.max(oldestDueAt + OVERDUE_MS, state.overduePassAt + OVERDUE_MS);
+    const wakeAt = Math.min(nextDueAt ?? Infinity, overdueAt, now + LONGEST_SLEEP_MS);
+    return Math.max(wakeAt, now + 1_000);
+  } catch (error) {
+    deps.logFault("watchdog: find next due", error);
+    return now + OVERDUE_MS;
+  }
+}
+
+/** A request may have been made and its report be waiting while the ledger was away: such reports go first. */
+async function recoverLeases(deps: WatchDeps, now: number): Promise<boolean> {
+  const reportsWaiting = await deps.reportsWaiting();
+  const endedBefore = reportsWaiting > 0 ? now - MAX_REPORT_WAIT_MS : now;
+  const leases = await deps.listExpiredLeases(endedBefore, PAGE);
+  for (const lease of leases) {
+    await recordAttempt(deps, {
+      ...lease,
+      respondedAt: now,
+      wire: { kind: "abandoned" },
+      retryAfterMs: null,
+      responseBodySha256: null,
+      responseHeadersJson: null,
+      partnerRequestId: null,
+    });
+  }
+  return leases.length === PAGE;
+}
+
+async function endHolds(deps: WatchDeps, now: number): Promise<boolean> {
+  const holds = await deps.listEndedHolds(now, PAGE);
+  const ends = holds.map((ref) => ({ ...ref, status: "expired" as const, finalOutcome: "expired" as const }));
+  if (ends.length > 0) await deps.endDeliveries(ends, now);
+  return holds.length === PAGE;
+}
+
+async function releaseStranded(deps: WatchDeps, state: WatchState): Promise<boolean> {
+  const { endpoints, next } = await deps.listStrandedHolds(state.holdsAfter, PAGE);
+  state.holdsAfter = next ?? 0;
+  for (const { tenantId, endpointId } of endpoints) await releaseHeld(deps, tenantId, endpointId);
+  return false;
+}
+
+async function ringLongRetries(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
+  const due = await deps.listLongRetriesDue(state.longRetriesUntil, now, MESSAGE_DELAY_MS, PAGE);
+  if (due.length > 0) await deps.ringNow(due.map(toCall));
+  const full = due.length === PAGE;
+  // Rows of one millisecond that a full page cut off are overdue work later.
+  state.longRetriesUntil = full ? due.at(-1)!.nextAttemptAt : now;
+  return full;
+}
+
+async function ringOverdue(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
+  if (state.overdueAfter === null && now - state.overduePassAt < OVERDUE_MS) return false;
+  const until = now - Math.max(OVERDUE_MS, await deps.queueAgeMs());
+  if (state.overdueAfter === null) state.overduePassAt = now;
+  const due = await deps.listDue(until, state.overdueAfter, PAGE);
+  if (due.length > 0) await deps.ringNow(due.map(toCall));
+  state.overdueAfter = due.length === PAGE ? due.at(-1)! : null;
+  return due.length === PAGE;
+}
+
+async function deleteExpired(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
+  const events = await deps.walkEvents(state.expiredAfter, PAGE);
+  const last = events.length === PAGE ? events.at(-1)! : null;
+  const expired = events.filter(({ expiresAt }) => expiresAt <= now);
+  if (expired.length > 0) {
+    await deps.deleteEvents(expired);
+    await deps.deletePayloads([...new Set(expired.map(({ payloadRef }) => payloadRef.replace(/#\d+$/, "")))]);
+  }
+  state.expiredAfter = last ? [last.tenantId, last.id] : ["", ""];
+  return false;
+}
+
+function toCall(due: DueDelivery): DeliveryCall {
+  return { tenantId: due.tenantId, deliveryId: deliveryId(due), attemptNumber: due.attemptCount + 1 };
+}

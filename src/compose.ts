@@ -1,0 +1,221 @@
+/** The one place that turns Env into adapters and hands them to the use-cases. */
+import { createId } from "./core/ids.ts";
+import type { DeliveryCall } from "./app/deliver/delivery-call.ts";
+import { coalesce } from "./app/deliver/coalesce.ts";
+import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
+import { createInFlight } from "./app/deliver/in-flight.ts";
+import type { CentralDeps, ShardDeps } from "./app/deps.ts";
+import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
+import type { Runtime } from "./app/runtime.ts";
+import type { WatchDeps } from "./app/watch/tick.ts";
+import { parseSettings } from "./env.ts";
+import { sendMessage, sendRings } from "./queue/producer.ts";
+import { createApiKeyStore } from "./storage/config/api-keys.ts";
+import { createEndpointStore } from "./storage/config/endpoints.ts";
+import { createSigningSecretStore } from "./storage/config/signing-secrets.ts";
+import { createSourceStore } from "./storage/config/sources.ts";
+import { createSubscriptionStore } from "./storage/config/subscriptions.ts";
+import { createTenantDirectory, createTenantStore } from "./storage/config/tenants.ts";
+import { createActLedger } from "./storage/ledger/act.ts";
+import { createAuthLedger } from "./storage/ledger/authenticate.ts";
+import { createCloseLedger } from "./storage/ledger/close.ts";
+import { createDeliverLedger } from "./storage/ledger/deliver.ts";
+import { createPublishLedger } from "./storage/ledger/publish.ts";
+import { createReadLedger } from "./storage/ledger/read.ts";
+import { createWatchLedger } from "./storage/ledger/watch.ts";
+import { createPayloadStore } from "./storage/payloads.ts";
+
+/** The shard whose database also holds the directory of tenants. */
+const CENTRAL_SHARD = "0";
+/** An isolate arms a watchdog at most this often; the watchdog's own alarm and cron do the rest. */
+const ARM_INTERVAL_MS = 10_000;
+const WATCHDOG_DELAY_MS = 30_000;
+const REPORT_DELAY_SECONDS = 5;
+const CLOSINGS_PER_BATCH = 50;
+/** While the queue refuses, a watchdog's tick waits this long for the attempts it makes itself. */
+const DIRECT_WAIT_MS = 2_000;
+
+/** Any of the contexts that work can be left to. */
+type Context = Pick<ExecutionContext, "waitUntil" | "exports">;
+
+const runtime: Runtime = {
+  now: () => Date.now(),
+  random: () => Math.random(),
+  randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+};
+
+/** What an isolate remembers. Nothing of it decides anything: it saves trips and bounds memory. */
+const inFlight = createInFlight();
+const publishConfigs = new Map<string, PublishConfigCache>();
+const armedAt = new Map<string, number>();
+let isolateId: string | null = null;
+
+/** Shard names → databases: `DB` is "0", `DB_1` is "1", and so on. */
+export function shardsOf(env: Env): Map<string, D1Database> {
+  const shards = new Map<string, D1Database>();
+  for (const [name, binding] of Object.entries(env)) {
+    const match = /^DB(?:_(\d+))?$/.exec(name);
+    if (match) shards.set(match[1] ?? CENTRAL_SHARD, binding as D1Database);
+  }
+  return shards;
+}
+
+export function composeCentral(env: Env): CentralDeps {
+  const shards = shardsOf(env);
+  return {
+    ...runtime,
+    shards: [...shards.keys()],
+    directory: createTenantDirectory(database(env, CENTRAL_SHARD)),
+    tenantStore: (shard) => createTenantStore(database(env, shard)),
+  };
+}
+
+export function composeShard(env: Env, context: Context, shard: string): ShardDeps {
+  const settings = parseSettings(env);
+  const db = database(env, shard);
+  const act = createActLedger(db);
+  const payloads = createPayloadStore(env.PAYLOADS);
+  return {
+    ...runtime,
+    ...createAuthLedger(db),
+    ...createPublishLedger(db),
+    ...createReadLedger(db),
+    ...act,
+    ...payloads,
+    shard,
+    maxPayloadBytes: settings.MAX_PAYLOAD_BYTES,
+    retentionDays: settings.RETENTION_DAYS,
+    secretsKeys: settings.SECRETS_KEY,
+    destinationRules: destinationRules(env),
+    publishConfigs: publishConfigsOf(shard),
+    sources: createSourceStore(db),
+    endpoints: createEndpointStore(db),
+    signingSecrets: createSigningSecretStore(db),
+    subscriptions: createSubscriptionStore(db),
+    apiKeys: createApiKeyStore(db),
+    announce: (calls) => ringInBackground(env, context, shard, env.FIRST_ATTEMPTS, calls, 0),
+    ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
+    background: (work) => context.waitUntil(work),
+    async endDeliveriesOfEndpoint(tenantId, endpointId) {
+      while ((await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now())) > 0);
+    },
+  };
+}
+
+/** For consumers of doorbells and reports; `kind` says who works, for `worker_id`. */
+export function composeDeliver(env: Env, context: Context, shard: string, kind: "queue" | "lane"): DeliverDeps {
+  const settings = parseSettings(env);
+  const db = database(env, shard);
+  const close = createCloseLedger(db);
+  const closeTogether = coalesce(close.closeAttempts, CLOSINGS_PER_BATCH);
+  return {
+    ...runtime,
+    ...createDeliverLedger(db),
+    listRecentAnswers: close.listRecentAnswers,
+    closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
+    getPayload: createPayloadStore(env.PAYLOADS).getPayload,
+    secretsKeys: settings.SECRETS_KEY,
+    destinationRules: destinationRules(env),
+    createToken: () => createId("req", runtime.randomBytes(10)).slice("req_".length),
+    workerId: `${env.VERSION.id}.${isolate()}.${kind}`,
+    relayRegion: settings.RELAY_REGION,
+    inFlight,
+    // RPC's types forget tuples.
+    send: (request) => context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
+    queueReport: (report) => sendMessage(env.OUTCOMES, { shard, report }, REPORT_DELAY_SECONDS),
+    ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
+    background: (work) => context.waitUntil(work),
+    logFault,
+  };
+}
+
+export function composeWatch(env: Env, context: Context, shard: string): WatchDeps {
+  const db = database(env, shard);
+  const direct = composeDeliver(env, context, shard, "queue");
+  return {
+    ...direct,
+    ...createWatchLedger(db),
+    releaseHeldPart: createActLedger(db).releaseHeldPart,
+    deletePayloads: createPayloadStore(env.PAYLOADS).deletePayloads,
+    async ringNow(calls) {
+      try {
+        await sendRings(env.RETRIES, shard, calls, 0);
+      } catch (error) {
+        logFault("ring, so attempting directly", error);
+        const work: Promise<unknown>[] = [];
+        await deliver({ ...direct, background: (part) => work.push(part) }, calls);
+        context.waitUntil(Promise.all(work));
+        await Promise.race([Promise.all(work), runtime.sleep(DIRECT_WAIT_MS)]);
+      }
+    },
+    async queueAgeMs() {
+      const metrics = await Promise.all([env.FIRST_ATTEMPTS, env.RETRIES].map(metricsOf));
+      const oldest = metrics.flatMap((known) => known?.oldestMessageTimestamp?.getTime() ?? []);
+      return oldest.length > 0 ? Math.max(0, runtime.now() - Math.min(...oldest)) : 0;
+    },
+    reportsWaiting: async () => (await metricsOf(env.OUTCOMES))?.backlogCount ?? 0,
+  };
+}
+
+/** Arms the watchdog of every shard at once: by cron, and at start. */
+export async function armWatchdogs(env: Env): Promise<void> {
+  await Promise.all([...shardsOf(env).keys()].map((shard) => watchdog(env, shard).arm(0)));
+}
+
+function database(env: Env, shard: string): D1Database {
+  const db = shardsOf(env).get(shard);
+  if (!db) throw new Error(`There is no database for shard ${shard}.`);
+  return db;
+}
+
+function destinationRules(env: Env) {
+  const settings = parseSettings(env);
+  return { allowPrivate: settings.ALLOW_PRIVATE_DESTINATIONS, ownHosts: settings.OWN_HOSTS };
+}
+
+function publishConfigsOf(shard: string): PublishConfigCache {
+  let cache = publishConfigs.get(shard);
+  if (!cache) publishConfigs.set(shard, (cache = createPublishConfigCache()));
+  return cache;
+}
+
+/** The rows are due in any case: a queue that refuses costs time, and never the caller's request. */
+function ringInBackground(
+  env: Env,
+  context: Context,
+  shard: string,
+  queue: Queue,
+  calls: DeliveryCall[],
+  delayMs: number,
+): void {
+  context.waitUntil(sendRings(queue, shard, calls, delayMs).catch((error: unknown) => logFault("ring", error)));
+  const now = runtime.now();
+  if (now - (armedAt.get(shard) ?? 0) < ARM_INTERVAL_MS) return;
+  armedAt.set(shard, now);
+  context.waitUntil(
+    watchdog(env, shard)
+      .arm(WATCHDOG_DELAY_MS)
+      .catch((error: unknown) => logFault("arm watchdog", error)),
+  );
+}
+
+function watchdog(env: Env, shard: string) {
+  return env.WATCHDOG.getByName(`watchdog:${shard}`);
+}
+
+async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {
+  try {
+    return await queue.metrics();
+  } catch {
+    return null;
+  }
+}
+
+function isolate(): string {
+  return (isolateId ??= createId("req", runtime.randomBytes(10)).slice(-8));
+}
+
+function logFault(what: string, error: unknown): void {
+  console.error(JSON.stringify({ level: "error", event: "fault", what, error: String(error) }));
+}

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { parseSecretsKeys } from "./core/secret-box.ts";
+
+/** Settings and secrets of the Worker, as text in the environment. */
+const Settings = z.object({
+  OPERATOR_TOKEN: z.string().min(16),
+  SECRETS_KEY: z.string().transform((text, context) => {
+    const keys = parseSecretsKeys(text);
+    if (keys.ok) return keys.value;
+    context.addIssue({ code: "custom", message: `${keys.error}: must be id:base64 of 32 bytes` });
+    return z.NEVER;
+  }),
+  ALLOW_PRIVATE_DESTINATIONS: z.enum(["true", "false"]).transform((text) => text === "true"),
+  RETENTION_DAYS: z.coerce.number().int().min(1).max(365),
+  MAX_PAYLOAD_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(5 * 1024 * 1024),
+  /** Where this relay answers, comma separated: no endpoint may point there. */
+  OWN_HOSTS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").flatMap((host) => host.trim() || [])),
+  /** What to record as the region of intake where the platform does not say, as on one's own machine. */
+  RELAY_REGION: z.string().nullable().default(null),
+});
+export type Settings = z.infer<typeof Settings>;
+
+const known = new WeakMap<object, Settings>();
+
+/** Parsed once an isolate. Throws, naming every bad setting but never its value, when the deployment is not complete. */
+export function parseSettings(env: object): Settings {
+  let settings = known.get(env);
+  if (!settings) {
+    const parsed = Settings.safeParse(env);
+    if (!parsed.success) {
+      const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+      throw new Error(`Settings of the Worker are missing or malformed. ${faults.join("; ")}`);
+    }
+    settings = parsed.data;
+    known.set(env, settings);
+  }
+  return settings;
+}

@@ -1,0 +1,80 @@
+import { Hono, type Context } from "hono";
+import { AppError } from "../app/app-error.ts";
+import type { CentralDeps } from "../app/deps.ts";
+import type { HttpContext } from "./context.ts";
+import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
+import { internalProblem, toProblem, type Problem } from "./problem.ts";
+import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { deliveryRoutes } from "./routes/deliveries.ts";
+import { endpointRoutes } from "./routes/endpoints.ts";
+import { eventRoutes } from "./routes/events.ts";
+import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
+import { sourceRoutes } from "./routes/sources.ts";
+import { subscriptionRoutes } from "./routes/subscriptions.ts";
+import { tenantRoutes } from "./routes/tenants.ts";
+
+export interface AppOptions extends PublishOptions {
+  createRequestId(): string;
+  composeCentral(env: Env): CentralDeps;
+}
+
+/** Seconds after which a caller may try again when a store was away. */
+const RETRY_AFTER_SECONDS = "1";
+
+/** The HTTP API. Everything it needs of the outside comes with the options. */
+export function createApp(options: AppOptions) {
+  const app = new Hono<HttpContext>();
+  app.use(async (c, next) => {
+    c.set("requestId", options.createRequestId());
+    await next();
+    c.header("X-Request-Id", c.var.requestId);
+  });
+  app.get("/health", (c) => c.json({ status: "ok" }));
+  app.use("/v1/*", async (c, next) => {
+    c.set("central", options.composeCentral(c.env));
+    await next();
+  });
+
+  app.route("/v1/events", publishRoutes(options));
+  for (const [path, routes, guard] of [
+    ["/v1/events", eventRoutes, requirePrincipal(options)],
+    ["/v1/deliveries", deliveryRoutes, requirePrincipal(options)],
+    ["/v1/sources", sourceRoutes, requirePrincipal(options)],
+    ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
+    ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],
+    ["/v1/api-keys", apiKeyRoutes, requirePrincipal(options)],
+    ["/v1/tenants", tenantRoutes, requireOperator(options)],
+  ] as const) {
+    app.route(path, new Hono<HttpContext>().use(guard).route("/", routes));
+  }
+
+  app.notFound((c) => respond(c, toProblem(new AppError("not_found", "There is no such route."), c.var.requestId)));
+  app.onError((error, c) => {
+    if (error instanceof AppError) {
+      if (error.cause !== undefined) logFault(c, error.cause);
+      return respond(c, toProblem(error, c.var.requestId));
+    }
+    logFault(c, error);
+    return respond(c, internalProblem(c.var.requestId));
+  });
+  return app;
+}
+
+function respond(c: Context<HttpContext>, problem: Problem): Response {
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: {
+      "Content-Type": "application/problem+json",
+      "X-Request-Id": c.var.requestId,
+      ...(problem.status === 401 && { "WWW-Authenticate": "Bearer" }),
+      ...(problem.status === 503 && { "Retry-After": RETRY_AFTER_SECONDS }),
+    },
+  });
+}
+
+function logFault(c: Context<HttpContext>, error: unknown): void {
+  const { requestId } = c.var;
+  console.error(
+    JSON.stringify({ level: "error", event: "request_fault", request_id: requestId, error: String(error) }),
+  );
+}

@@ -1,0 +1,5 @@
+import { formatTime } from "../../core/timestamps.ts";
+
+export function presentTime(timeMs: number | null): string | null {
+  return timeMs === null ? null : formatTime(timeMs);
+}

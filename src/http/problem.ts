@@ -1,0 +1,63 @@
+import type { AppError, ErrorCode, FieldError } from "../app/app-error.ts";
+
+/** code → HTTP status and title: the one place where a refusal gets its status. */
+const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: string }> = {
+  invalid_json: { status: 400, title: "Malformed JSON" },
+  invalid_utf8: { status: 400, title: "Malformed UTF-8" },
+  unauthorized: { status: 401, title: "Unauthorized" },
+  forbidden: { status: 403, title: "Forbidden" },
+  event_type_not_allowed: { status: 403, title: "Event type not allowed" },
+  not_found: { status: 404, title: "Not found" },
+  method_not_allowed: { status: 405, title: "Method not allowed" },
+  name_taken: { status: 409, title: "Name taken" },
+  endpoint_disabled: { status: 409, title: "Endpoint disabled" },
+  endpoint_deleted: { status: 409, title: "Endpoint deleted" },
+  in_flight: { status: 409, title: "Attempt in flight" },
+  not_pending: { status: 409, title: "Delivery not pending" },
+  not_terminal: { status: 409, title: "Delivery not terminal" },
+  held: { status: 409, title: "Delivery held" },
+  rotation_in_progress: { status: 409, title: "Rotation in progress" },
+  payload_too_large: { status: 413, title: "Payload too large" },
+  request_too_large: { status: 413, title: "Request too large" },
+  unsupported_media_type: { status: 415, title: "Unsupported media type" },
+  validation_failed: { status: 422, title: "Validation failed" },
+  not_supported: { status: 422, title: "Not supported" },
+  duplicate_field: { status: 422, title: "Duplicate field" },
+  idempotency_key_reused: { status: 422, title: "Idempotency key reused" },
+  fan_out_too_large: { status: 422, title: "Fan-out too large" },
+  internal_error: { status: 500, title: "Internal error" },
+  unavailable: { status: 503, title: "Unavailable" },
+};
+
+/** An RFC 9457 problem as it goes over the wire. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  request_id: string;
+  errors?: FieldError[];
+}
+
+export function toProblem(error: AppError, requestId: string): Problem {
+  return problem(error.code, error.message, requestId, error.errors);
+}
+
+/** A fault of ours: says nothing but where to look. */
+export function internalProblem(requestId: string): Problem {
+  return problem("internal_error", "Something went wrong on our side. Quote the request_id.", requestId);
+}
+
+function problem(code: keyof typeof PROBLEMS, detail: string, requestId: string, errors?: FieldError[]): Problem {
+  const { status, title } = PROBLEMS[code];
+  return {
+    type: `urn:hooklane:problem:${code}`,
+    title,
+    status,
+    detail,
+    code,
+    request_id: requestId,
+    ...(errors && { errors }),
+  };
+}

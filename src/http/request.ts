@@ -1,0 +1,75 @@
+import type { Context } from "hono";
+import { AppError } from "../app/app-error.ts";
+import { unauthorized } from "../app/authenticate.ts";
+import { concatBytes } from "../core/bytes.ts";
+
+const MAX_JSON_BYTES = 65_536;
+
+/**
+ * The JSON body of a configuration request, `{}` when there is none. Refused: more than 64 KiB (before it is read to the
+ * end), invalid UTF-8, malformed JSON. A leading BOM is passed over.
+ */
+export async function readJson(c: Context): Promise<unknown> {
+  return readJsonOf(c.req.raw);
+}
+
+/** The same for a request that somebody else will read again: give it a clone. */
+export async function readJsonOf(request: Request): Promise<unknown> {
+  const bytes = await readBytes(request, MAX_JSON_BYTES);
+  if (bytes.length === 0) return {};
+  return parseJson(decodeUtf8(bytes));
+}
+
+/** The bearer token of a request; throws `unauthorized` when there is none. */
+export function readBearerToken(c: Context): string {
+  const match = /^Bearer +(\S+) *$/i.exec(c.req.header("Authorization") ?? "");
+  if (!match) throw unauthorized();
+  return match[1]!;
+}
+
+/** The query parameters; one that is given twice is refused. */
+export function readQuery(c: Context): Record<string, string> {
+  const query = new Map<string, string>();
+  for (const [name, value] of new URL(c.req.url).searchParams) {
+    if (query.has(name)) {
+      const errors = [{ path: name, message: "is given twice" }];
+      throw new AppError("duplicate_field", "A query parameter is given twice.", errors);
+    }
+    query.set(name, value);
+  }
+  return Object.fromEntries(query);
+}
+
+/** The body as it came, refused before it is read to the end when it is larger than `maxBytes`. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  // What a length promises is checked here; one that is missing or untrue is caught below.
+  if (Number(request.headers.get("Content-Length")) > maxBytes) throw tooLarge(maxBytes);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return concatBytes(chunks);
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    throw new AppError("invalid_utf8", "The body is not valid UTF-8.");
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AppError("invalid_json", "The body is not valid JSON.");
+  }
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError("request_too_large", `The body is larger than ${maxBytes} bytes.`);
+}

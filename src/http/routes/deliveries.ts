@@ -1,0 +1,35 @@
+import { Hono } from "hono";
+import { cancelDelivery } from "../../app/delivery/cancel-delivery.ts";
+import { getDelivery, listDeliveries } from "../../app/delivery/read-delivery.ts";
+import { replayDelivery } from "../../app/delivery/replay-delivery.ts";
+import { retryDelivery } from "../../app/delivery/retry-delivery.ts";
+import type { HttpContext } from "../context.ts";
+import { presentAttempt, presentDelivery } from "../present/delivery.ts";
+import { presentPage } from "../present/page.ts";
+import { readJson, readQuery } from "../request.ts";
+
+export const deliveryRoutes = new Hono<HttpContext>()
+  .get("/", async (c) =>
+    c.json(presentPage(await listDeliveries(c.var.deps, c.var.principal, readQuery(c)), presentDelivery)),
+  )
+  .get("/:id", async (c) => {
+    const { delivery, attempts } = await getDelivery(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json({
+      ...presentDelivery(delivery),
+      attempts: attempts.map((attempt) => presentAttempt(delivery, attempt)),
+    });
+  })
+  .get("/:id/attempts", async (c) => {
+    const { delivery, attempts } = await getDelivery(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json({ data: attempts.map((attempt) => presentAttempt(delivery, attempt)), next_cursor: null });
+  })
+  .post("/:id/retry", async (c) =>
+    c.json(presentDelivery(await retryDelivery(c.var.deps, c.var.principal, c.req.param("id"))), 202),
+  )
+  .post("/:id/replay", async (c) => {
+    const replay = await replayDelivery(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    return c.json(presentDelivery(replay), 202);
+  })
+  .post("/:id/cancel", async (c) =>
+    c.json(presentDelivery(await cancelDelivery(c.var.deps, c.var.principal, c.req.param("id")))),
+  );

@@ -1,0 +1,51 @@
+import { Hono } from "hono";
+import { createEndpoint } from "../../app/endpoint/create-endpoint.ts";
+import { deleteEndpoint } from "../../app/endpoint/delete-endpoint.ts";
+import { listSecrets } from "../../app/endpoint/list-secrets.ts";
+import { getEndpoint, listEndpoints } from "../../app/endpoint/read-endpoint.ts";
+import { rotateSecret } from "../../app/endpoint/rotate-secret.ts";
+import { disableEndpoint, enableEndpoint } from "../../app/endpoint/switch-endpoint.ts";
+import { updateEndpoint } from "../../app/endpoint/update-endpoint.ts";
+import type { HttpContext } from "../context.ts";
+import { presentEndpoint } from "../present/endpoint.ts";
+import { presentPage } from "../present/page.ts";
+import { presentListedSecret, presentRotatedSecret } from "../present/secret.ts";
+import { readJson, readQuery } from "../request.ts";
+
+export const endpointRoutes = new Hono<HttpContext>()
+  .post("/", async (c) => {
+    const { endpoint, secret } = await createEndpoint(c.var.deps, c.var.principal, await readJson(c));
+    return c.json({ ...presentEndpoint(endpoint), secret }, 201);
+  })
+  .get("/", async (c) => {
+    const page = await listEndpoints(c.var.deps, c.var.principal, readQuery(c));
+    return c.json(presentPage(page, presentEndpoint));
+  })
+  .get("/:id", async (c) => {
+    const endpoint = await getEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentEndpoint(endpoint));
+  })
+  .patch("/:id", async (c) => {
+    const endpoint = await updateEndpoint(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    return c.json(presentEndpoint(endpoint));
+  })
+  .delete("/:id", async (c) => {
+    await deleteEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.body(null, 204);
+  })
+  .post("/:id/disable", async (c) => {
+    const endpoint = await disableEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentEndpoint(endpoint));
+  })
+  .post("/:id/enable", async (c) => {
+    const endpoint = await enableEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentEndpoint(endpoint));
+  })
+  .get("/:id/secrets", async (c) => {
+    const secrets = await listSecrets(c.var.deps, c.var.principal, c.req.param("id"), readQuery(c));
+    return c.json({ data: secrets.map(presentListedSecret) });
+  })
+  .post("/:id/secrets/rotate", async (c) => {
+    const rotated = await rotateSecret(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    return c.json(presentRotatedSecret(rotated), 201);
+  });

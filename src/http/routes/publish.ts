@@ -1,0 +1,174 @@
+import { Hono, type Context } from "hono";
+import { AppError, invalidField } from "../../app/app-error.ts";
+import { authorizePublisher } from "../../app/publish/publish-config.ts";
+import { publishEvents } from "../../app/publish/publish-events.ts";
+import type { PublishItem } from "../../app/publish/publish-input.ts";
+import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
+import { isJson } from "../../core/json-span.ts";
+import {
+  parseBatchBody,
+  parseNdjsonBody,
+  parsePublishBody,
+  type BatchBodyError,
+  type PublishBody,
+} from "../../core/publish-body.ts";
+import type { HttpContext } from "../context.ts";
+import { findCaller, type AuthOptions } from "../middleware/authenticate.ts";
+import { acceptedStatus, presentAccepted, presentBatchResult } from "../present/publish.ts";
+import { readBytes, readQuery } from "../request.ts";
+
+const MAX_BATCH_BYTES = 8 * 1024 * 1024;
+const MAX_BATCH_EVENTS = 500;
+/** Room beside the payload for the other fields of a publish. */
+const FIELD_BYTES = 64 * 1024;
+const MAX_CONTENT_TYPE_LENGTH = 256;
+
+export interface PublishOptions extends AuthOptions {
+  /** The colo that took the request in, or what the settings say. */
+  relayRegion(env: Env, request: Request): string | null;
+}
+
+/** Publishing. The caller is authorized from remembered configuration, which the commit proves (two storage trips). */
+export function publishRoutes(options: PublishOptions) {
+  return new Hono<HttpContext>()
+    .post("/", async (c) => {
+      const caller = await authorize(options, c);
+      const body = await readBytes(c.req.raw, caller.deps.maxPayloadBytes + FIELD_BYTES);
+      requireJsonType(c);
+      const parsed = parsePublishBody(body);
+      if (!parsed.ok) throw bodyError(parsed.error);
+      const item = toItem(parsed.value);
+      if (item instanceof AppError) throw item;
+      return publishOne(options, c, caller, item);
+    })
+    .post("/raw", async (c) => {
+      const caller = await authorize(options, c);
+      const payload = await readBytes(c.req.raw, caller.deps.maxPayloadBytes).catch(asPayloadTooLarge);
+      return publishOne(options, c, caller, rawItem(c, payload));
+    })
+    .post("/batch", async (c) => {
+      const caller = await authorize(options, c);
+      const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
+      const isNdjson = mediaType(c) === "application/x-ndjson";
+      if (!isNdjson) requireJsonType(c);
+      if (c.req.header("Idempotency-Key") !== undefined) {
+        throw invalidField(
+          "Idempotency-Key",
+          "belongs to one event: in a batch each event has its own idempotency_key",
+        );
+      }
+      const parsed = isNdjson ? parseNdjsonBody(body, MAX_BATCH_EVENTS) : parseBatchBody(body, MAX_BATCH_EVENTS);
+      if (!parsed.ok) throw bodyError(parsed.error);
+      const items = parsed.value.map((event) => (event.ok ? toItem(event.value) : bodyError(event.error)));
+      const results = await publishEvents(
+        caller.deps,
+        caller.publisher,
+        items,
+        options.relayRegion(c.env, c.req.raw as Request),
+      );
+      return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
+    });
+}
+
+async function authorize(options: PublishOptions, c: Context<HttpContext>) {
+  const { deps, ref } = await findCaller(options, c);
+  return { deps, publisher: await authorizePublisher(deps, ref) };
+}
+
+async function publishOne(
+  options: PublishOptions,
+  c: Context<HttpContext>,
+  { deps, publisher }: Awaited<ReturnType<typeof authorize>>,
+  item: PublishItem,
+) {
+  takeIdempotencyHeader(c, item.fields);
+  const region = options.relayRegion(c.env, c.req.raw as Request);
+  const [result] = await publishEvents(deps, publisher, [item], region);
+  if (result instanceof AppError) throw result;
+  return c.json(presentAccepted(result!), acceptedStatus(result!));
+}
+
+/** The header means the same as the field, so both must say the same. */
+function takeIdempotencyHeader(c: Context<HttpContext>, fields: Record<string, unknown>): void {
+  const header = c.req.header("Idempotency-Key");
+  if (header === undefined) return;
+  const key = parseIdempotencyKeyHeader(header);
+  if (!key.ok) throw invalidField("Idempotency-Key", "must be 1 to 256 visible ASCII characters, quoted or not");
+  if (fields["idempotency_key"] != null && fields["idempotency_key"] !== key.value) {
+    throw invalidField("idempotency_key", "differs from the Idempotency-Key header");
+  }
+  fields["idempotency_key"] = key.value;
+}
+
+function toItem({ fields, payload }: PublishBody): PublishItem | AppError {
+  if (payload === null) return invalidField("payload", "is required");
+  return { fields, payload, payloadIsJson: true, contentType: "application/json", contentEncoding: null };
+}
+
+/** Any body is the payload, byte for byte; the event's fields are query parameters. */
+function rawItem(c: Context<HttpContext>, payload: Uint8Array): PublishItem {
+  const contentType = c.req.header("Content-Type") || "application/octet-stream";
+  if (contentType.length > MAX_CONTENT_TYPE_LENGTH) throw invalidField("Content-Type", "is too long");
+  const contentEncoding = c.req.header("Content-Encoding") || null;
+  if (contentEncoding !== null && contentEncoding.length > MAX_CONTENT_TYPE_LENGTH) {
+    throw invalidField("Content-Encoding", "is too long");
+  }
+  const isJsonType = /^application\/(json|[^;\s]+\+json)$/.test(mediaType(c));
+  const fields: Record<string, unknown> = readQuery(c);
+  // A query parameter is text; the schema wants the number it spells, and names what spells none.
+  if (/^\d{1,10}$/.test(String(fields["schema_version"]))) fields["schema_version"] = Number(fields["schema_version"]);
+  return {
+    fields,
+    payload,
+    payloadIsJson: isJsonType && contentEncoding === null && isJson(payload),
+    contentType,
+    contentEncoding,
+  };
+}
+
+function mediaType(c: Context<HttpContext>): string {
+  return (c.req.header("Content-Type") ?? "").split(";")[0]!.trim().toLowerCase();
+}
+
+/** A body without a type is taken for JSON: `curl -d` and scripts often leave it out. */
+function requireJsonType(c: Context<HttpContext>): void {
+  const type = mediaType(c);
+  if (["", "application/json", "text/plain", "application/x-www-form-urlencoded"].includes(type)) return;
+  if (/^application\/[^;\s]+\+json$/.test(type)) return;
+  throw new AppError("unsupported_media_type", "Send application/json. Other payloads go to /v1/events/raw.");
+}
+
+function asPayloadTooLarge(error: unknown): never {
+  if (error instanceof AppError && error.code === "request_too_large") {
+    throw new AppError("payload_too_large", error.message.replace("body", "payload"));
+  }
+  throw error;
+}
+
+function bodyError({ reason, path, offset }: BatchBodyError): AppError {
+  const at = offset === undefined ? "" : ` (at byte ${offset})`;
+  switch (reason) {
+    case "invalid_utf8":
+      return new AppError("invalid_utf8", `The body is not valid UTF-8${at}.`);
+    case "invalid_json":
+      return new AppError("invalid_json", `The body is not valid JSON${at}.`);
+    case "duplicate_field":
+      return new AppError("duplicate_field", "A field is given twice.", [
+        { path: path ?? "", message: "is given twice" },
+      ]);
+    case "not_an_object":
+      return invalidField("", "must be a JSON object");
+    case "too_deep":
+      return invalidField(path ?? "", "is nested too deeply");
+    case "fields_too_large":
+      return invalidField("", `the fields beside the payload are larger than ${FIELD_BYTES} bytes`);
+    case "missing_events":
+      return invalidField("events", "must be an array of events");
+    case "no_events":
+      return invalidField("events", "must hold at least one event");
+    case "too_many_events":
+      return new AppError("request_too_large", `A batch holds at most ${MAX_BATCH_EVENTS} events.`);
+    case "unknown_field":
+      return invalidField(path ?? "", "is not a known field");
+  }
+}

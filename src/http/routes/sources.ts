@@ -1,0 +1,31 @@
+import { Hono } from "hono";
+import { createSource } from "../../app/source/create-source.ts";
+import { deleteSource } from "../../app/source/delete-source.ts";
+import { getSource, listSources } from "../../app/source/read-source.ts";
+import { updateSource } from "../../app/source/update-source.ts";
+import type { HttpContext } from "../context.ts";
+import { presentPage } from "../present/page.ts";
+import { presentSource } from "../present/source.ts";
+import { readJson, readQuery } from "../request.ts";
+
+export const sourceRoutes = new Hono<HttpContext>()
+  .post("/", async (c) => {
+    const source = await createSource(c.var.deps, c.var.principal, await readJson(c));
+    return c.json(presentSource(source), 201);
+  })
+  .get("/", async (c) => {
+    const page = await listSources(c.var.deps, c.var.principal, readQuery(c));
+    return c.json(presentPage(page, presentSource));
+  })
+  .get("/:id", async (c) => {
+    const source = await getSource(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentSource(source));
+  })
+  .patch("/:id", async (c) => {
+    const source = await updateSource(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    return c.json(presentSource(source));
+  })
+  .delete("/:id", async (c) => {
+    await deleteSource(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.body(null, 204);
+  });

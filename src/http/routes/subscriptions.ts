@@ -1,0 +1,31 @@
+import { Hono } from "hono";
+import { createSubscription } from "../../app/subscription/create-subscription.ts";
+import { deleteSubscription } from "../../app/subscription/delete-subscription.ts";
+import { getSubscription, listSubscriptions } from "../../app/subscription/read-subscription.ts";
+import { updateSubscription } from "../../app/subscription/update-subscription.ts";
+import type { HttpContext } from "../context.ts";
+import { presentPage } from "../present/page.ts";
+import { presentSubscription } from "../present/subscription.ts";
+import { readJson, readQuery } from "../request.ts";
+
+export const subscriptionRoutes = new Hono<HttpContext>()
+  .post("/", async (c) => {
+    const subscription = await createSubscription(c.var.deps, c.var.principal, await readJson(c));
+    return c.json(presentSubscription(subscription), 201);
+  })
+  .get("/", async (c) => {
+    const page = await listSubscriptions(c.var.deps, c.var.principal, readQuery(c));
+    return c.json(presentPage(page, presentSubscription));
+  })
+  .get("/:id", async (c) => {
+    const subscription = await getSubscription(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentSubscription(subscription));
+  })
+  .patch("/:id", async (c) => {
+    const subscription = await updateSubscription(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    return c.json(presentSubscription(subscription));
+  })
+  .delete("/:id", async (c) => {
+    await deleteSubscription(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.body(null, 204);
+  });

@@ -1,0 +1,32 @@
+import { DurableObject } from "cloudflare:workers";
+import { createWatchState, tick, type WatchState } from "../app/watch/tick.ts";
+import { composeWatch } from "../compose.ts";
+
+/**
+ * One a shard, named `watchdog:<shard>`. Holds nothing on disk but its alarm: what it looks after are rows. Forgetting its
+ * memory costs doubled doorbells.
+ */
+export class Watchdog extends DurableObject<Env> {
+  #state: WatchState | null = null;
+
+  /** Sees to it that there is a tick no later than after `delayMs`. */
+  async arm(delayMs: number): Promise<void> {
+    const at = Date.now() + Math.max(delayMs, 1);
+    const set = await this.ctx.storage.getAlarm();
+    // An alarm that lies in the past may have been lost with a reset.
+    if (set === null || set > at || set < Date.now() - 10_000) await this.ctx.storage.setAlarm(at);
+  }
+
+  /** Never throws: an alarm that throws six times is dropped for good. */
+  override async alarm(): Promise<void> {
+    const shard = this.ctx.id.name!.slice("watchdog:".length);
+    let nextAt: number | null = Date.now() + 30_000;
+    try {
+      this.#state ??= createWatchState(Date.now());
+      nextAt = await tick(composeWatch(this.env, this.ctx, shard), this.#state);
+    } catch (error) {
+      console.error(JSON.stringify({ level: "error", event: "fault", what: "watchdog", error: String(error) }));
+    }
+    if (nextAt !== null) await this.arm(Math.max(nextAt - Date.now(), 1));
+  }
+}

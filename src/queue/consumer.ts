@@ -1,0 +1,75 @@
+import type { DeliveryCall } from "../app/deliver/delivery-call.ts";
+import { deliver, type DeliverDeps } from "../app/deliver/deliver.ts";
+import { recordAttempt, type RecordAttemptDeps } from "../app/deliver/record-attempt.ts";
+import type { AttemptReport } from "../app/deliver/report.ts";
+import { ReportMessage, RingMessage } from "./messages.ts";
+
+/** Seconds before a message is tried again, by how often it was: the ledger or the payload store is away. */
+const RETRY_DELAYS_SECONDS = [1, 5, 15, 60];
+
+type Deps<T> = (shard: string) => T;
+
+/**
+ * Answers a batch of doorbells. Each message is acknowledged as soon as its deliveries are decided and the sends are on
+ * their way; a receiver that hangs holds up nobody.
+ */
+export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps>): Promise<void> {
+  const rings = batch.messages.flatMap((message) => {
+    const ring = RingMessage.safeParse(message.body);
+    if (ring.success) return [{ message, ring: ring.data }];
+    console.error(JSON.stringify({ level: "error", event: "malformed_message", queue: batch.queue, id: message.id }));
+    message.ack();
+    return [];
+  });
+  const shards = [...Map.groupBy(rings, ({ ring }) => ring.shard)];
+  await Promise.all(
+    shards.map(async ([shard, ofShard]) => {
+      try {
+        await deliver(
+          depsOf(shard),
+          ofShard.flatMap(({ ring }) => toCalls(ring)),
+        );
+        for (const { message } of ofShard) message.ack();
+      } catch (error) {
+        logFault(`deliver from ${batch.queue}`, error);
+        for (const { message } of ofShard) message.retry({ delaySeconds: retryDelay(message) });
+      }
+    }),
+  );
+}
+
+/** Puts waiting attempt reports on record. One that the ledger refuses stays in the queue. */
+export async function consumeReports(batch: MessageBatch, depsOf: Deps<RecordAttemptDeps>): Promise<void> {
+  await Promise.all(
+    batch.messages.map(async (message) => {
+      try {
+        const { shard, report } = ReportMessage.parse(message.body);
+        await recordAttempt(depsOf(shard), report as unknown as AttemptReport);
+        message.ack();
+      } catch (error) {
+        logFault(`record from ${batch.queue}`, error);
+        message.retry({ delaySeconds: retryDelay(message) });
+      }
+    }),
+  );
+}
+
+/** Doorbells that were tried too often. Their rows are still due, so the watchdog rings again. */
+export function dropDeadRings(batch: MessageBatch): void {
+  console.error(
+    JSON.stringify({ level: "error", event: "dead_rings", queue: batch.queue, count: batch.messages.length }),
+  );
+  batch.ackAll();
+}
+
+function toCalls({ tenant, deliveries }: RingMessage): DeliveryCall[] {
+  return deliveries.map(([deliveryId, attemptNumber]) => ({ tenantId: tenant, deliveryId, attemptNumber }));
+}
+
+function retryDelay({ attempts }: Message): number {
+  return RETRY_DELAYS_SECONDS[Math.min(attempts, RETRY_DELAYS_SECONDS.length) - 1] ?? 1;
+}
+
+function logFault(what: string, error: unknown): void {
+  console.error(JSON.stringify({ level: "error", event: "fault", what, error: String(error) }));
+}

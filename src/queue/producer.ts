@@ -1,0 +1,48 @@
+import type { RingMessage } from "./messages.ts";
+
+/** A message is at most 128 KB; a delivery takes about 55 bytes of it, and a consumer should be done with one soon. */
+const DELIVERIES_PER_MESSAGE = 50;
+const MESSAGES_PER_SEND = 100;
+const SEND_TIMEOUT_MS = 5_000;
+
+interface Call {
+  tenantId: string;
+  deliveryId: string;
+  attemptNumber: number;
+}
+
+/** Rings for deliveries after a delay (whole seconds, rounded up). Throws when the queue refuses or does not answer. */
+export async function sendRings(queue: Queue, shard: string, calls: Call[], delayMs: number): Promise<void> {
+  const delaySeconds = Math.ceil(delayMs / 1000);
+  const messages = toMessages(shard, calls).map((body) => ({ body, ...(delaySeconds > 0 && { delaySeconds }) }));
+  for (let i = 0; i < messages.length; i += MESSAGES_PER_SEND) {
+    await withTimeout(queue.sendBatch(messages.slice(i, i + MESSAGES_PER_SEND)));
+  }
+}
+
+export async function sendMessage(queue: Queue, body: unknown, delaySeconds: number): Promise<void> {
+  await withTimeout(queue.send(body, { delaySeconds }));
+}
+
+function toMessages(shard: string, calls: Call[]): RingMessage[] {
+  const messages: RingMessage[] = [];
+  for (const [tenant, ofTenant] of Map.groupBy(calls, ({ tenantId }) => tenantId)) {
+    for (let i = 0; i < ofTenant.length; i += DELIVERIES_PER_MESSAGE) {
+      const part = ofTenant.slice(i, i + DELIVERIES_PER_MESSAGE);
+      messages.push({ shard, tenant, deliveries: part.map((call) => [call.deliveryId, call.attemptNumber]) });
+    }
+  }
+  return messages;
+}
+
+async function withTimeout(work: Promise<unknown>): Promise<void> {
+  let timer: number | null = null;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("The queue did not answer in time.")), SEND_TIMEOUT_MS);
+  });
+  try {
+    await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,78 @@
+import { and, desc, eq, isNull, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { ApiKey, PageRequest } from "../../core/model.ts";
+import { apiKey, source } from "../schema.ts";
+import { afterKey, bumpTenantRevision, orKeep, valuesWhere } from "./statements.ts";
+
+const columns = {
+  id: apiKey.id,
+  prefix: apiKey.prefix,
+  scope: apiKey.scope,
+  sourceId: apiKey.sourceId,
+  name: apiKey.name,
+  createdAt: apiKey.createdAt,
+};
+
+export function createApiKeyStore(d1: D1Database) {
+  const db = drizzle(d1);
+  const isLiving = (tenantId: string, id: string) =>
+    and(eq(apiKey.tenantId, tenantId), eq(apiKey.id, id), isNull(apiKey.revokedAt));
+  return {
+    /** False, and nothing stored, when the key's source does not exist (any more). */
+    async insert(tenantId: string, key: ApiKey, keyHash: Uint8Array): Promise<boolean> {
+      const hasItsSource =
+        key.sourceId === null
+          ? sql`true`
+          : sql`exists (select 1 from ${source} where ${source.tenantId} = ${tenantId} and ${source.id} = ${key.sourceId}
+              and ${source.deletedAt} is null)`;
+      const row = { ...key, tenantId, keyHash: keyHash };
+      const [inserted] = await db.batch([
+        db
+          .insert(apiKey)
+          .select(valuesWhere(apiKey, row, hasItsSource))
+          .returning({ id: apiKey.id }),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return inserted.length > 0;
+    },
+
+    async find(tenantId: string, id: string): Promise<ApiKey | null> {
+      const rows = await db.select(columns).from(apiKey).where(isLiving(tenantId, id));
+      return (rows[0] as ApiKey | undefined) ?? null;
+    },
+
+    async page(tenantId: string, { limit, after }: PageRequest): Promise<ApiKey[]> {
+      const rows = await db
+        .select(columns)
+        .from(apiKey)
+        .where(
+          and(eq(apiKey.tenantId, tenantId), isNull(apiKey.revokedAt), afterKey(apiKey.createdAt, apiKey.id, after)),
+        )
+        .orderBy(desc(apiKey.createdAt), desc(apiKey.id))
+        .limit(limit);
+      return rows as ApiKey[];
+    },
+
+    /** Null when there is no such key. */
+    async update(tenantId: string, id: string, changes: { name?: string | null }): Promise<ApiKey | null> {
+      const [rows] = await db.batch([
+        db
+          .update(apiKey)
+          .set({ name: orKeep(changes.name, apiKey.name) })
+          .where(isLiving(tenantId, id))
+          .returning(columns),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return (rows[0] as ApiKey | undefined) ?? null;
+    },
+
+    /** False when there is no such key. */
+    async revoke(tenantId: string, id: string, now: number): Promise<boolean> {
+      const [revoked] = await db.batch([
+        db.update(apiKey).set({ revokedAt: now }).where(isLiving(tenantId, id)).returning({ id: apiKey.id }),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return revoked.length > 0;
+    },
+  };
+}

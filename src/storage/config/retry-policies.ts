@@ -1,0 +1,31 @@
+import { sql } from "drizzle-orm";
+import type { DrizzleD1Database } from "drizzle-orm/d1";
+import { createId } from "../../core/ids.ts";
+import { RetryPolicy } from "../../core/retry-policy.ts";
+import { retryPolicy } from "../schema.ts";
+
+/** A policy under the id that its content gives it: equal policies are one row, and a row never changes. */
+export interface RetryPolicyRow {
+  id: string;
+  /** Canonical JSON: every field, in the order of the schema. */
+  policy: string;
+}
+
+export async function toRetryPolicyRow(policy: RetryPolicy): Promise<RetryPolicyRow> {
+  const fields = Object.keys(RetryPolicy.shape) as (keyof RetryPolicy)[];
+  const canonical = JSON.stringify(Object.fromEntries(fields.map((field) => [field, policy[field]])));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical)));
+  // The digits of public ids without a prefix: every delivery row repeats it.
+  const id = createId("req", digest.subarray(0, 10)).slice("req_".length);
+  return { id, policy: canonical };
+}
+
+/** Goes into the batch of their first users, before them. Any number of rows is one statement. */
+export function insertRetryPolicies(db: DrizzleD1Database, tenantId: string, rows: RetryPolicyRow[]) {
+  return db
+    .insert(retryPolicy)
+    .select(
+      sql`select ${tenantId}, value ->> 'id', value ->> 'policy' from json_each(${JSON.stringify(rows)}) where true`,
+    )
+    .onConflictDoNothing();
+}

@@ -1,0 +1,99 @@
+import { and, desc, eq, isNull } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { PageRequest, Source } from "../../core/model.ts";
+import { ok, refuse, type Result } from "../../core/result.ts";
+import { apiKey, source } from "../schema.ts";
+import { afterKey, bumpTenantRevision, isUniqueViolation, orKeep } from "./statements.ts";
+
+const columns = {
+  id: source.id,
+  name: source.name,
+  allowedEventTypes: source.allowedEventTypes,
+  signingKeyVersion: source.signingKeyVersion,
+  createdAt: source.createdAt,
+};
+type SourceRow = { [Column in keyof typeof columns]: (typeof source.$inferSelect)[Column] };
+
+export function createSourceStore(d1: D1Database) {
+  const db = drizzle(d1);
+  const isLiving = (tenantId: string, id: string) =>
+    and(eq(source.tenantId, tenantId), eq(source.id, id), isNull(source.deletedAt));
+  return {
+    async insert(tenantId: string, row: Source): Promise<Result<null, "name_taken">> {
+      return refuseTakenName(async () => {
+        await db.batch([
+          db.insert(source).values({ ...row, tenantId, allowedEventTypes: JSON.stringify(row.allowedEventTypes) }),
+          bumpTenantRevision(db, tenantId),
+        ]);
+        return null;
+      });
+    },
+
+    async find(tenantId: string, id: string): Promise<Source | null> {
+      const rows = await db.select(columns).from(source).where(isLiving(tenantId, id));
+      return rows[0] ? toSource(rows[0]) : null;
+    },
+
+    async page(tenantId: string, { limit, after }: PageRequest): Promise<Source[]> {
+      const rows = await db
+        .select(columns)
+        .from(source)
+        .where(
+          and(eq(source.tenantId, tenantId), isNull(source.deletedAt), afterKey(source.createdAt, source.id, after)),
+        )
+        .orderBy(desc(source.createdAt), desc(source.id))
+        .limit(limit);
+      return rows.map(toSource);
+    },
+
+    /** Null when there is no such source. */
+    async update(
+      tenantId: string,
+      id: string,
+      changes: { name?: string; allowedEventTypes?: string[] },
+    ): Promise<Result<Source | null, "name_taken">> {
+      const allowed = changes.allowedEventTypes && JSON.stringify(changes.allowedEventTypes);
+      return refuseTakenName(async () => {
+        const [rows] = await db.batch([
+          db
+            .update(source)
+            .set({
+              name: orKeep(changes.name, source.name),
+              allowedEventTypes: orKeep(allowed, source.allowedEventTypes),
+            })
+            .where(isLiving(tenantId, id))
+            .returning(columns),
+          bumpTenantRevision(db, tenantId),
+        ]);
+        return rows[0] ? toSource(rows[0]) : null;
+      });
+    },
+
+    /** Its publish keys go with it. False when there is no such source. */
+    async delete(tenantId: string, id: string, now: number): Promise<boolean> {
+      const [deleted] = await db.batch([
+        db.update(source).set({ deletedAt: now }).where(isLiving(tenantId, id)).returning({ id: source.id }),
+        db
+          .update(apiKey)
+          .set({ revokedAt: now })
+          .where(and(eq(apiKey.tenantId, tenantId), eq(apiKey.sourceId, id), isNull(apiKey.revokedAt))),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return deleted.length > 0;
+    },
+  };
+}
+
+/** Two that take a name at once meet in the index `source_name`, not in a look-up before the write. */
+async function refuseTakenName<T>(write: () => Promise<T>): Promise<Result<T, "name_taken">> {
+  try {
+    return ok(await write());
+  } catch (error) {
+    if (isUniqueViolation(error, "source.tenant_id, source.name")) return refuse("name_taken");
+    throw error;
+  }
+}
+
+function toSource(row: SourceRow): Source {
+  return { ...row, allowedEventTypes: JSON.parse(row.allowedEventTypes) as string[] };
+}

@@ -1,0 +1,43 @@
+/** Pieces that the configuration's stores have in common. */
+import { getTableColumns, sql, type InferInsertModel, type SQL } from "drizzle-orm";
+import type { DrizzleD1Database } from "drizzle-orm/d1";
+import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { PageKey } from "../../core/model.ts";
+import { tenant } from "../schema.ts";
+
+/** Belongs into the batch of every change of configuration: publishes commit only under the revision they matched. */
+export function bumpTenantRevision(db: DrizzleD1Database, tenantId: string) {
+  return db
+    .update(tenant)
+    .set({ revision: sql`${tenant.revision} + 1` })
+    .where(sql`${tenant.id} = ${tenantId}`);
+}
+
+/** The rows after `after`, in the order of creation and id, newest first. */
+export function afterKey(createdAt: SQLiteColumn, id: SQLiteColumn, after: PageKey | null): SQL | undefined {
+  return after ? sql`(${createdAt}, ${id}) < (${after.createdAt}, ${after.id})` : undefined;
+}
+
+/** A select of one row of values where `condition` holds, else of none: `insert … select`, an insert under a condition. */
+export function valuesWhere<T extends SQLiteTable>(table: T, values: InferInsertModel<T>, condition: SQL): SQL {
+  const given = values as Record<string, unknown>;
+  const row = Object.entries(getTableColumns(table)).map(([name, column]) =>
+    sql.param(given[name] === undefined ? (column.default ?? null) : given[name], column),
+  );
+  return sql`select ${sql.join(row, sql`, `)} where ${condition}`;
+}
+
+/** What a `set` writes for a field that is not given: what stands there. */
+export function orKeep<T>(value: T | undefined, column: SQLiteColumn): T | SQL {
+  return value === undefined ? sql`${column}` : value;
+}
+
+/** `columns` as SQLite names them: `source.tenant_id, source.name`. */
+export function isUniqueViolation(error: unknown, columns: string): boolean {
+  let cause = error;
+  while (cause instanceof Error) {
+    if (cause.message.includes(`UNIQUE constraint failed: ${columns}`)) return true;
+    cause = cause.cause;
+  }
+  return false;
+}

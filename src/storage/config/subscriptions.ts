@@ -1,0 +1,128 @@
+import { and, desc, eq, isNull, sql, type SQL } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
+import type { RetryPolicyInput } from "../../core/retry-policy.ts";
+import { endpoint, subscription } from "../schema.ts";
+import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
+import { afterKey, bumpTenantRevision, valuesWhere } from "./statements.ts";
+
+const columns = {
+  id: subscription.id,
+  endpointId: subscription.endpointId,
+  eventTypePattern: subscription.eventTypePattern,
+  retryPolicy: subscription.retryPolicy,
+  createdAt: subscription.createdAt,
+};
+type SubscriptionRow = { [Column in keyof typeof columns]: (typeof subscription.$inferSelect)[Column] };
+
+export function createSubscriptionStore(d1: D1Database) {
+  const db = drizzle(d1);
+  return {
+    /** False, and nothing stored, when the endpoint is gone or its policy is no longer `policies.endpoint`. */
+    async insert(tenantId: string, row: Subscription, policies: SubscriptionPolicies): Promise<boolean> {
+      const seen = await toRetryPolicyRow(policies.endpoint);
+      const effective = policies.effective && (await toRetryPolicyRow(policies.effective));
+      const values = { ...row, tenantId, retryPolicy: toText(row.retryPolicy), retryPolicyId: effective?.id ?? null };
+      const [, inserted] = await db.batch([
+        insertRetryPolicies(db, tenantId, effective ? [effective] : []),
+        db
+          .insert(subscription)
+          .select(valuesWhere(subscription, values, endpointHasPolicy(tenantId, row.endpointId, seen.id)))
+          .returning({ id: subscription.id }),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return inserted.length > 0;
+    },
+
+    async find(tenantId: string, id: string): Promise<Subscription | null> {
+      const rows = await db.select(columns).from(subscription).where(isLiving(tenantId, id));
+      return rows[0] ? toSubscription(rows[0]) : null;
+    },
+
+    /** With an endpoint, by `subscription_endpoint`. */
+    async page(
+      tenantId: string,
+      { limit, after, endpointId }: PageRequest & { endpointId: string | null },
+    ): Promise<Subscription[]> {
+      const rows = await db
+        .select(columns)
+        .from(subscription)
+        .where(
+          and(
+            eq(subscription.tenantId, tenantId),
+            endpointId === null ? undefined : eq(subscription.endpointId, endpointId),
+            isNull(subscription.deletedAt),
+            afterKey(subscription.createdAt, subscription.id, after),
+          ),
+        )
+        .orderBy(desc(subscription.createdAt), desc(subscription.id))
+        .limit(limit);
+      return rows.map(toSubscription);
+    },
+
+    /**
+     * Stores `to` over `from`. False, and nothing changed, when the subscription is no longer as `from` says, or its
+     * endpoint's policy no longer `policies.endpoint`.
+     */
+    async update(
+      tenantId: string,
+      from: Subscription,
+      to: Pick<Subscription, "eventTypePattern" | "retryPolicy">,
+      policies: SubscriptionPolicies,
+    ): Promise<boolean> {
+      const seen = await toRetryPolicyRow(policies.endpoint);
+      const effective = policies.effective && (await toRetryPolicyRow(policies.effective));
+      const [, updated] = await db.batch([
+        insertRetryPolicies(db, tenantId, effective ? [effective] : []),
+        db
+          .update(subscription)
+          .set({
+            eventTypePattern: to.eventTypePattern,
+            retryPolicy: toText(to.retryPolicy),
+            retryPolicyId: effective?.id ?? null,
+          })
+          .where(
+            and(
+              isLiving(tenantId, from.id),
+              eq(subscription.eventTypePattern, from.eventTypePattern),
+              sql`${subscription.retryPolicy} is ${toText(from.retryPolicy)}`,
+              endpointHasPolicy(tenantId, from.endpointId, seen.id),
+            ),
+          )
+          .returning({ id: subscription.id }),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return updated.length > 0;
+    },
+
+    /** False when there is no such subscription. */
+    async delete(tenantId: string, id: string, now: number): Promise<boolean> {
+      const [deleted] = await db.batch([
+        db
+          .update(subscription)
+          .set({ deletedAt: now })
+          .where(isLiving(tenantId, id))
+          .returning({ id: subscription.id }),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return deleted.length > 0;
+    },
+  };
+}
+
+function isLiving(tenantId: string, id: string): SQL | undefined {
+  return and(eq(subscription.tenantId, tenantId), eq(subscription.id, id), isNull(subscription.deletedAt));
+}
+
+function endpointHasPolicy(tenantId: string, endpointId: string, policyId: string): SQL {
+  return sql`exists (select 1 from ${endpoint} where ${endpoint.tenantId} = ${tenantId} and ${endpoint.id} = ${endpointId}
+    and ${endpoint.retryPolicyId} = ${policyId} and ${endpoint.deletedAt} is null)`;
+}
+
+function toText(override: RetryPolicyInput | null): string | null {
+  return override && JSON.stringify(override);
+}
+
+function toSubscription(row: SubscriptionRow): Subscription {
+  return { ...row, retryPolicy: row.retryPolicy === null ? null : (JSON.parse(row.retryPolicy) as RetryPolicyInput) };
+}

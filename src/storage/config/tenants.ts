@@ -1,0 +1,112 @@
+import { and, desc, eq, isNull, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { PageRequest, Tenant } from "../../core/model.ts";
+import { apiKey, endpoint, source, subscription, tenant, tenantDirectory } from "../schema.ts";
+import { afterKey } from "./statements.ts";
+
+const directoryColumns = {
+  tenantId: tenantDirectory.tenantId,
+  shard: tenantDirectory.shard,
+  createdAt: tenantDirectory.createdAt,
+};
+
+/** Which shard each tenant lives in; kept in the central database. Rows stay when their tenant is deleted. */
+export function createTenantDirectory(central: D1Database) {
+  const db = drizzle(central);
+  return {
+    async add(entry: { tenantId: string; shard: string; createdAt: number }): Promise<void> {
+      await db.insert(tenantDirectory).values(entry);
+    },
+
+    async find(tenantId: string): Promise<{ shard: string } | null> {
+      const rows = await db
+        .select(directoryColumns)
+        .from(tenantDirectory)
+        .where(eq(tenantDirectory.tenantId, tenantId));
+      return rows[0] ?? null;
+    },
+
+    /** By `tenant_directory_created`. */
+    async page({ limit, after }: PageRequest): Promise<{ tenantId: string; shard: string; createdAt: number }[]> {
+      return db
+        .select(directoryColumns)
+        .from(tenantDirectory)
+        .where(afterKey(tenantDirectory.createdAt, tenantDirectory.tenantId, after))
+        .orderBy(desc(tenantDirectory.createdAt), desc(tenantDirectory.tenantId))
+        .limit(limit);
+    },
+  };
+}
+
+const tenantColumns = {
+  id: tenant.id,
+  name: tenant.name,
+  plan: tenant.plan,
+  status: tenant.status,
+  endpointQuota: tenant.endpointQuota,
+  shard: tenant.shard,
+  createdAt: tenant.createdAt,
+};
+
+/** The tenants of one shard. */
+export function createTenantStore(shard: D1Database) {
+  const db = drizzle(shard);
+  const isLiving = (id: string) => and(eq(tenant.id, id), isNull(tenant.deletedAt));
+  return {
+    async insert(row: Tenant): Promise<void> {
+      await db.insert(tenant).values(row);
+    },
+
+    async find(id: string): Promise<Tenant | null> {
+      const rows = await db.select(tenantColumns).from(tenant).where(isLiving(id));
+      return (rows[0] as Tenant | undefined) ?? null;
+    },
+
+    /** The living ones among `ids`, in no order. */
+    async findMany(ids: string[]): Promise<Tenant[]> {
+      const isWanted = sql`${tenant.id} in (select value from json_each(${JSON.stringify(ids)}))`;
+      const rows = await db
+        .select(tenantColumns)
+        .from(tenant)
+        .where(and(isWanted, isNull(tenant.deletedAt)));
+      return rows as Tenant[];
+    },
+
+    async update(id: string, changes: { name: string }): Promise<Tenant | null> {
+      const rows = await db
+        .update(tenant)
+        .set({ ...changes, revision: sql`${tenant.revision} + 1` })
+        .where(isLiving(id))
+        .returning(tenantColumns);
+      return (rows[0] as Tenant | undefined) ?? null;
+    },
+
+    /** Ends the tenant and all of its configuration at once; events and deliveries stay. False when there is none. */
+    async delete(id: string, now: number): Promise<boolean> {
+      const [deleted] = await db.batch([
+        db
+          .update(tenant)
+          .set({ deletedAt: now, revision: sql`${tenant.revision} + 1` })
+          .where(isLiving(id))
+          .returning({ id: tenant.id }),
+        db
+          .update(source)
+          .set({ deletedAt: now })
+          .where(and(eq(source.tenantId, id), isNull(source.deletedAt))),
+        db
+          .update(endpoint)
+          .set({ deletedAt: now, revision: sql`${endpoint.revision} + 1` })
+          .where(and(eq(endpoint.tenantId, id), isNull(endpoint.deletedAt))),
+        db
+          .update(subscription)
+          .set({ deletedAt: now })
+          .where(and(eq(subscription.tenantId, id), isNull(subscription.deletedAt))),
+        db
+          .update(apiKey)
+          .set({ revokedAt: now })
+          .where(and(eq(apiKey.tenantId, id), isNull(apiKey.revokedAt))),
+      ]);
+      return deleted.length > 0;
+    },
+  };
+}

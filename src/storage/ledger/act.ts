@@ -1,0 +1,155 @@
+import type { DeliveryRef } from "../../core/ids.ts";
+import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { toRetryPolicyRow } from "../config/retry-policies.ts";
+
+const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
+/** Rows moved by one statement, so that no statement grows with a backlog. */
+const CHUNK = 500;
+
+/** What operators and endpoint changes do to deliveries. */
+export function createActLedger(db: D1Database) {
+  return {
+    /** Makes a pending delivery due now. False when it is not pending, or held. */
+    async makeDue(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
+      const { meta } = await db
+        .prepare(
+          `update delivery set next_attempt_at = ?5 where ${KEY} and status = 'pending' and lane_key is null
+             and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is null)`,
+        )
+        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
+        .run();
+      return meta.changes > 0;
+    },
+
+    /** Cancels a pending delivery. False when it is not pending. */
+    async cancelDelivery(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
+      const { meta } = await db
+        .prepare(
+          `update delivery set status = 'cancelled', final_outcome = 'cancelled', terminal_at = ?5,
+             next_attempt_at = null, hold_until = null
+           where ${KEY} and status = 'pending'`,
+        )
+        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
+        .run();
+      return meta.changes > 0;
+    },
+
+    /**
+     * Inserts the next replay of a terminal delivery and links both, in one batch. The number comes from the rows, so two
+     * at once get two numbers. Null when the delivery is not terminal, or its endpoint is disabled or deleted.
+     */
+    async insertReplay(
+      tenantId: string,
+      ref: DeliveryRef,
+      policy: RetryPolicy | null,
+      now: number,
+    ): Promise<number | null> {
+      const policyRow = policy && (await toRetryPolicyRow(policy));
+      const key = [tenantId, ref.eventId, ref.endpointId, ref.replayNo];
+      const next = `(select max(replay_no) from delivery where tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3)`;
+      const results = await db.batch<{ replay_no: number }>([
+        ...(policyRow
+          ? [
+              db
+                .prepare("insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing")
+                .bind(tenantId, policyRow.id, policyRow.policy),
+            ]
+          : []),
+        db
+          .prepare(
+            `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status,
+               retry_policy_id, created_at, scheduled_at, next_attempt_at, replay_of, relay_region, expires_at)
+             select d.tenant_id, d.event_id, d.endpoint_id, ${next} + 1, d.subscription_id, 'pending',
+               coalesce(?6, s.retry_policy_id, ep.retry_policy_id), ?5, ?5, ?5, d.replay_no, d.relay_region, d.expires_at
+             from delivery d
+             cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
+             cross join subscription s on s.tenant_id = d.tenant_id and s.id = d.subscription_id
+             where d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
+               and d.terminal_at is not null and ep.disabled_at is null and ep.deleted_at is null
+             returning replay_no`,
+          )
+          .bind(...key, now, policyRow?.id ?? null),
+        db
+          .prepare(
+            `update delivery set replayed_as = ${next} where ${KEY} and terminal_at is not null and exists (
+               select 1 from delivery r where r.tenant_id = ?1 and r.event_id = ?2 and r.endpoint_id = ?3
+                 and r.replay_no = ${next} and r.replay_of = ?4)`,
+          )
+          .bind(...key),
+      ]);
+      return results.at(-2)!.results[0]?.replay_no ?? null;
+    },
+
+    /** Disables an endpoint under a new revision of its own and of its tenant. False when it is not there. */
+    async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<boolean> {
+      const [endpoint] = await db.batch([
+        db
+          .prepare(
+            `update endpoint set disabled_at = coalesce(disabled_at, ?3), last_disabled_at = coalesce(disabled_at, ?3),
+               disabled_reason = coalesce(disabled_reason, ?4), revision = revision + 1
+             where tenant_id = ?1 and id = ?2 and deleted_at is null`,
+          )
+          .bind(tenantId, endpointId, now, reason),
+        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
+      ]);
+      return endpoint!.meta.changes > 0;
+    },
+
+    async enableEndpoint(tenantId: string, endpointId: string): Promise<boolean> {
+      const [endpoint] = await db.batch([
+        db
+          .prepare(
+            `update endpoint set disabled_at = null, disabled_reason = null, revision = revision + 1
+             where tenant_id = ?1 and id = ?2 and deleted_at is null`,
+          )
+          .bind(tenantId, endpointId),
+        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
+      ]);
+      return endpoint!.meta.changes > 0;
+    },
+
+    /**
+     * Puts up to CHUNK held deliveries of an endpoint that is not disabled any more, or deleted, back among the due ones, oldest first; gives them back.
+     * An empty answer says that none is left. delivery_lane.
+     */
+    async releaseHeldPart(tenantId: string, endpointId: string, now: number) {
+      const { results } = await db
+        .prepare(
+          `update delivery set lane_key = null, lane_position = null, hold_until = null,
+             next_attempt_at = max(next_attempt_at, ?3)
+           where (tenant_id, event_id, endpoint_id, replay_no) in (
+             select tenant_id, event_id, endpoint_id, replay_no from delivery
+             where endpoint_id = ?2 and lane_key is not null and terminal_at is null and tenant_id = ?1
+             order by lane_key, lane_position limit ${CHUNK})
+             and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2
+               and (e.disabled_at is null or e.deleted_at is not null))
+           returning event_id, replay_no, attempt_count`,
+        )
+        .bind(tenantId, endpointId, now)
+        .all<{ event_id: string; replay_no: number; attempt_count: number }>();
+      return results.map((row) => ({
+        eventId: row.event_id,
+        endpointId,
+        replayNo: row.replay_no,
+        attemptCount: row.attempt_count,
+      }));
+    },
+
+    /** Ends up to CHUNK pending deliveries of a deleted endpoint; says how many. delivery_lane, then delivery_due. */
+    async endDeliveriesOfEndpointPart(tenantId: string, endpointId: string, now: number): Promise<number> {
+      const end = (where: string) =>
+        db
+          .prepare(
+            `update delivery set status = 'failed', final_outcome = 'endpoint_deleted', terminal_at = ?3,
+               next_attempt_at = null, hold_until = null
+             where (tenant_id, event_id, endpoint_id, replay_no) in (
+               select tenant_id, event_id, endpoint_id, replay_no from delivery
+               where ${where} and status = 'pending' and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1
+               limit ${CHUNK})`,
+          )
+          .bind(tenantId, endpointId, now);
+      const results = await db.batch([end("lane_key is not null"), end("lane_key is null")]);
+      return results.reduce((sum, { meta }) => sum + meta.changes, 0);
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import type { TenantDeliveryRef } from "./deliver.ts";
+
+/** How an attempt ended, and what its delivery does next. */
+export interface Closing extends TenantDeliveryRef {
+  attemptNumber: number;
+  /** The claim's. A stale one closes its attempt and moves nothing, save by a success. */
+  token: string;
+  attempt: {
+    respondedAt: number;
+    latencyMs: number;
+    statusCode: number | null;
+    outcomeClass: string;
+    errorClass: string | null;
+    /** Hex. */
+    responseBodySha256: string | null;
+    responseHeadersJson: string | null;
+    partnerRequestId: string | null;
+  };
+  delivery:
+    | { status: "succeeded" | "dead_letter"; finalOutcome: string }
+    | { status: "pending"; nextAttemptAt: number; failureCount: number; relayFaultCount: number };
+  /** Disables the endpoint, unless it has been changed since the request. */
+  disable: { endpointRevision: number; reason: string } | null;
+}
+
+const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
+
+export function createCloseLedger(db: D1Database) {
+  return {
+    /**
+     * Closes attempts and moves their deliveries in one batch; done twice it changes nothing. An attempt is closed while
+     * it is open or `abandoned`, token or not. A delivery moves where the token is its own; a recorded success ends any
+     * delivery that is still open (rule 7).
+     */
+    async closeAttempts(closings: Closing[]): Promise<void> {
+      await db.batch(
+        closings.flatMap((closing) => [
+          closeAttempt(db, closing),
+          moveDelivery(db, closing),
+          ...(closing.disable ? disableEndpoint(db, closing, closing.disable) : []),
+        ]),
+      );
+    },
+
+    /** The closed attempts of a delivery before `attemptNumber`, newest first. Primary key. */
+    async listRecentAnswers(ref: TenantDeliveryRef, attemptNumber: number, limit: number) {
+      const { results } = await db
+        .prepare(
+          `select requested_at, status_code, error_class, hex(response_body_sha256) as hash
+           from attempt where ${KEY} and attempt_number < ?5 order by attempt_number desc limit ?6`,
+        )
+        .bind(ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo, attemptNumber, limit)
+        .all<{ requested_at: number; status_code: number | null; error_class: string | null; hash: string }>();
+      return results.map((row) => ({
+        requestedAt: row.requested_at,
+        statusCode: row.status_code,
+        errorClass: row.error_class,
+        responseBodySha256: row.hash === "" ? null : row.hash.toLowerCase(),
+      }));
+    },
+  };
+}
+
+function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
+  const { attempt } = closing;
+  return db
+    .prepare(
+      `update attempt set responded_at = ?6, latency_ms = ?7, status_code = ?8, outcome_class = ?9, error_class = ?10,
+         response_body_sha256 = unhex(?11), response_headers_json = ?12, partner_request_id = ?13
+       where ${KEY} and attempt_number = ?5 and (outcome_class is null or error_class = 'abandoned')`,
+    )
+    .bind(
+      closing.tenantId,
+      closing.eventId,
+      closing.endpointId,
+      closing.replayNo,
+      closing.attemptNumber,
+      attempt.respondedAt,
+      attempt.latencyMs,
+      attempt.statusCode,
+      attempt.outcomeClass,
+      attempt.errorClass,
+      attempt.responseBodySha256,
+      attempt.responseHeadersJson,
+      attempt.partnerRequestId,
+    );
+}
+
+function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
+  const { delivery, attempt, token } = closing;
+  const key = [closing.tenantId, closing.eventId, closing.endpointId, closing.replayNo];
+  if (delivery.status === "pending") {
+    return db
+      .prepare(
+        `update delivery set status = 'pending', token = null, locked_until = null, next_attempt_at = ?6,
+           failure_count = ?7, relay_fault_count = ?8, last_status_code = ?9, last_error_class = ?10
+         where ${KEY} and status = 'processing' and token = ?5`,
+      )
+      .bind(
+        ...key,
+        token,
+        delivery.nextAttemptAt,
+        delivery.failureCount,
+        delivery.relayFaultCount,
+        attempt.statusCode,
+        attempt.errorClass,
+      );
+  }
+  return db
+    .prepare(
+      `update delivery set status = ?6, final_outcome = ?7, terminal_at = ?8, token = null, locked_until = null,
+         next_attempt_at = null, hold_until = null, last_status_code = ?9, last_error_class = ?10
+       where ${KEY} and terminal_at is null and (token = ?5 or ?6 = 'succeeded')`,
+    )
+    .bind(
+      ...key,
+      token,
+      delivery.status,
+      delivery.finalOutcome,
+      attempt.respondedAt,
+      attempt.statusCode,
+      attempt.errorClass,
+    );
+}
+
+function disableEndpoint(
+  db: D1Database,
+  closing: Closing,
+  { endpointRevision, reason }: { endpointRevision: number; reason: string },
+): D1PreparedStatement[] {
+  return [
+    db
+      .prepare(
+        `update tenant set revision = revision + 1 where id = ?1 and exists (
+           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3 and e.disabled_at is null)`,
+      )
+      .bind(closing.tenantId, closing.endpointId, endpointRevision),
+    db
+      .prepare(
+        `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1
+         where tenant_id = ?1 and id = ?2 and revision = ?3 and disabled_at is null and deleted_at is null`,
+      )
+      .bind(closing.tenantId, closing.endpointId, endpointRevision, closing.attempt.respondedAt, reason),
+  ];
+}

@@ -1,0 +1,227 @@
+import type { DeliveryStatus } from "../../core/model.ts";
+import type { DeliveryRef } from "../../core/ids.ts";
+import type { OutboundEvent } from "../../core/outbound.ts";
+import type { RetryPolicy } from "../../core/retry-policy.ts";
+
+export type TenantDeliveryRef = DeliveryRef & { tenantId: string };
+
+/** A delivery with all that an attempt needs, as the ledger had it at one moment. */
+export interface LoadedDelivery extends TenantDeliveryRef {
+  status: DeliveryStatus;
+  attemptCount: number;
+  failureCount: number;
+  relayFaultCount: number;
+  nextAttemptAt: number | null;
+  scheduledAt: number;
+  expiresAt: number;
+  laneKey: string | null;
+  policy: RetryPolicy;
+  event: OutboundEvent & { payloadRef: string; payloadSize: number };
+  endpoint: {
+    url: string;
+    revision: number;
+    payloadFormat: "envelope" | "raw";
+    timeoutMs: number;
+    disabledAt: number | null;
+    deletedAt: number | null;
+  };
+  secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
+}
+
+export interface Claim extends TenantDeliveryRef {
+  attemptNumber: number;
+  /** Chosen by the claimant before the write, so that a claim whose answer was lost can be taken up again. */
+  token: string;
+  endpointRevision: number;
+  signingSecretIds: string[];
+  workerId: string;
+  relayRegion: string | null;
+  leaseMs: number;
+}
+
+const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
+
+export function createDeliverLedger(db: D1Database) {
+  return {
+    /** The deliveries that exist among `refs`, in one trip. Primary keys throughout. `region` is the ledger's, if known. */
+    async loadDeliveries(refs: TenantDeliveryRef[]): Promise<{ deliveries: LoadedDelivery[]; region: string | null }> {
+      const keys = JSON.stringify(refs.map((r) => [r.tenantId, r.eventId, r.endpointId, r.replayNo]));
+      const endpoints = JSON.stringify(
+        [...new Set(refs.map((r) => `${r.tenantId}/${r.endpointId}`))].map((r) => r.split("/")),
+      );
+      const [deliveries, secrets] = await db.batch<Record<string, any>>([
+        db
+          .prepare(
+            `select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count, d.failure_count,
+                    d.relay_fault_count, d.next_attempt_at, coalesce(d.scheduled_at, d.created_at) as scheduled_at,
+                    d.expires_at, d.lane_key, p.policy,
+                    e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
+                    e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
+                    s.name as source_name,
+                    ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at
+             from json_each(?1) j
+             cross join delivery d on d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1
+               and d.endpoint_id = j.value ->> 2 and d.replay_no = j.value ->> 3
+             cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
+             cross join source s on s.tenant_id = e.tenant_id and s.id = e.source_id
+             cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
+             cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id`,
+          )
+          .bind(keys),
+        db
+          .prepare(
+            `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until
+             from json_each(?1) j
+             cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1`,
+          )
+          .bind(endpoints),
+      ]);
+      return {
+        deliveries: deliveries!.results.map((row) => toLoadedDelivery(row, secrets!.results)),
+        region: deliveries!.meta.served_by_region ?? null,
+      };
+    },
+
+    /**
+     * Claims what is still pending, due, queue-routed and allowed by its endpoint *now*, and opens its attempt, in one
+     * batch. Gives back the tokens that hold a claim. Doing it again with the same tokens changes nothing.
+     */
+    async claimDeliveries(claims: Claim[], now: number): Promise<Set<string>> {
+      const results = await db.batch<{ token: string }>(
+        claims.flatMap((claim) => [claimDelivery(db, claim, now), openAttempt(db, claim, now)]),
+      );
+      return new Set(results.flatMap(({ results: rows }) => rows.map(({ token }) => token)));
+    },
+
+    /** Holds deliveries whose endpoint is disabled: out of the due index, until it is enabled or their time is up. */
+    async holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void> {
+      await db.batch(
+        holds.map(({ tenantId, eventId, endpointId, replayNo, holdUntil }) =>
+          db
+            .prepare(
+              `update delivery set lane_key = event_id, lane_position = replay_no, hold_until = ?5
+               where ${KEY} and status = 'pending' and lane_key is null
+                 and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is not null)`,
+            )
+            .bind(tenantId, eventId, endpointId, replayNo, holdUntil),
+        ),
+      );
+    },
+
+    /** Ends deliveries for which no request will be made any more. Only `pending` ones: an attempt in flight ends itself. */
+    async endDeliveries(
+      ends: (TenantDeliveryRef & { status: "failed" | "expired" | "cancelled"; finalOutcome: string })[],
+      now: number,
+    ): Promise<void> {
+      await db.batch(
+        ends.map(({ tenantId, eventId, endpointId, replayNo, status, finalOutcome }) =>
+          db
+            .prepare(
+              `update delivery set status = ?5, final_outcome = ?6, terminal_at = ?7, next_attempt_at = null,
+                 hold_until = null, last_error_class = iif(?6 = 'destination_blocked', 'blocked_destination', last_error_class)
+               where ${KEY} and status = 'pending'`,
+            )
+            .bind(tenantId, eventId, endpointId, replayNo, status, finalOutcome, now),
+        ),
+      );
+    },
+  };
+}
+
+/** Rule 5: the row and its endpoint prove everything here, whatever the claimant believed. */
+function claimDelivery(db: D1Database, claim: Claim, now: number): D1PreparedStatement {
+  return db
+    .prepare(
+      `update delivery set status = 'processing', token = ?5, attempt_count = ?6, last_attempt_at = ?7,
+         locked_until = ?8, next_attempt_at = ?8
+       where ${KEY} and (token = ?5 or (
+         status = 'pending' and lane_key is null and attempt_count = ?6 - 1 and next_attempt_at <= ?7
+         and exists (
+           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'queue'
+             and e.paused_at is null and e.disabled_at is null and e.deleted_at is null)))
+       returning token`,
+    )
+    .bind(
+      claim.tenantId,
+      claim.eventId,
+      claim.endpointId,
+      claim.replayNo,
+      claim.token,
+      claim.attemptNumber,
+      now,
+      now + claim.leaseMs,
+      claim.endpointRevision,
+    );
+}
+
+function openAttempt(db: D1Database, claim: Claim, now: number): D1PreparedStatement {
+  return db
+    .prepare(
+      `insert into attempt (tenant_id, event_id, endpoint_id, replay_no, attempt_number, requested_at, worker_id,
+         relay_region, endpoint_revision, signing_secret_ids)
+       select tenant_id, event_id, endpoint_id, replay_no, ?6, ?7, ?8, ?11, ?9, ?10
+       from delivery where ${KEY} and token = ?5
+       on conflict do nothing`,
+    )
+    .bind(
+      claim.tenantId,
+      claim.eventId,
+      claim.endpointId,
+      claim.replayNo,
+      claim.token,
+      claim.attemptNumber,
+      now,
+      claim.workerId,
+      claim.endpointRevision,
+      JSON.stringify(claim.signingSecretIds),
+      claim.relayRegion,
+    );
+}
+
+function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>[]): LoadedDelivery {
+  return {
+    tenantId: row["tenant_id"],
+    eventId: row["event_id"],
+    endpointId: row["endpoint_id"],
+    replayNo: row["replay_no"],
+    status: row["status"],
+    attemptCount: row["attempt_count"],
+    failureCount: row["failure_count"],
+    relayFaultCount: row["relay_fault_count"],
+    nextAttemptAt: row["next_attempt_at"],
+    scheduledAt: row["scheduled_at"],
+    expiresAt: row["expires_at"],
+    laneKey: row["lane_key"],
+    policy: JSON.parse(row["policy"]),
+    event: {
+      id: row["event_id"],
+      type: row["type"],
+      sourceName: row["source_name"],
+      schemaVersion: row["schema_version"],
+      orderingKey: row["ordering_key"],
+      causeEventId: row["cause_event_id"],
+      occurredAt: row["occurred_at"],
+      relayedAt: row["relayed_at"],
+      contentType: row["content_type"],
+      contentEncoding: row["content_encoding"],
+      payloadIsJson: row["payload_is_json"] === 1,
+      payloadRef: row["payload_ref"],
+      payloadSize: row["payload_size"],
+    },
+    endpoint: {
+      url: row["url"],
+      revision: row["revision"],
+      payloadFormat: row["payload_format"],
+      timeoutMs: row["timeout_ms"],
+      disabledAt: row["disabled_at"],
+      deletedAt: row["deleted_at"],
+    },
+    secrets: secrets
+      .filter((secret) => secret["tenant_id"] === row["tenant_id"] && secret["endpoint_id"] === row["endpoint_id"])
+      .map((secret) => ({
+        id: secret["id"],
+        wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
+        activeUntil: secret["active_until"],
+      })),
+  };
+}

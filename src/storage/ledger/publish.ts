@@ -1,0 +1,236 @@
+import type { MatchableSubscription } from "../../core/match.ts";
+import type { Event } from "../../core/model.ts";
+
+/** How a publisher is known: by its key, or by the tenant an operator acts for. */
+export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
+
+export interface PublishConfigRows {
+  tenantId: string;
+  revision: number;
+  /** Null when the operator acts for the tenant. */
+  key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
+  sources: { id: string; name: string; allowedEventTypes: string[] }[];
+  /** Oldest first. */
+  subscriptions: MatchableSubscription[];
+}
+
+/** One delivery an event owes: the event and endpoint are its identity. */
+export interface NewDelivery {
+  eventId: string;
+  endpointId: string;
+  subscriptionId: string;
+}
+
+/** The event that holds an idempotency key after a commit. */
+export interface KeyHolder {
+  /** Index into the committed events. */
+  index: number;
+  id: string;
+  type: string;
+  schemaVersion: number;
+  orderingKey: string | null;
+  payloadSha256: string;
+  relayedAt: number;
+  deliveryCount: number;
+}
+
+/** `stale`: the configuration has changed since `revision`, nothing was written. */
+export type CommitResult = { stale: true } | { stale: false; holders: KeyHolder[] };
+
+/** Deliveries per statement: a bound parameter may be 2 MB, and one of them takes about 90 bytes. */
+const DELIVERIES_PER_STATEMENT = 5_000;
+
+export function createPublishLedger(db: D1Database) {
+  return {
+    /** All that a publish is matched against, as of one revision, in one trip. Null when the key or tenant is nobody's. */
+    async loadPublishConfig(publisher: PublisherRef): Promise<PublishConfigRows | null> {
+      const byKey = "keyHash" in publisher;
+      const bound = byKey ? publisher.keyHash : publisher.tenantId;
+      // api_key_hash, or the tenant's primary key.
+      const tenant = byKey ? "(select tenant_id from api_key where key_hash = ?1 and revoked_at is null)" : "?1";
+      const [tenants, keys, sources, subscriptions] = await db.batch<Record<string, unknown>>([
+        db.prepare(`select id, revision from tenant where id = ${tenant} and deleted_at is null`).bind(bound),
+        byKey
+          ? db.prepare("select scope, source_id from api_key where key_hash = ?1 and revoked_at is null").bind(bound)
+          : db.prepare("select 1 where 0 and ?1").bind(bound),
+        db
+          .prepare(
+            `select id, name, allowed_event_types from source where tenant_id = ${tenant} and deleted_at is null`,
+          )
+          .bind(bound),
+        db
+          .prepare(
+            `select s.id, s.endpoint_id, s.event_type_pattern,
+                    json_extract(p.policy, '$.max_age_seconds') as max_age_seconds,
+                    e.disabled_at is not null as endpoint_disabled
+             from subscription s
+             cross join endpoint e on e.tenant_id = s.tenant_id and e.id = s.endpoint_id
+             cross join retry_policy p
+               on p.tenant_id = s.tenant_id and p.id = coalesce(s.retry_policy_id, e.retry_policy_id)
+             where s.tenant_id = ${tenant}
+               and s.deleted_at is null and s.disabled_at is null and e.deleted_at is null
+             order by s.created_at, s.id`,
+          )
+          .bind(bound),
+      ]);
+      const row = tenants!.results[0];
+      if (!row) return null;
+      const key = keys!.results[0];
+      return {
+        tenantId: row["id"] as string,
+        revision: row["revision"] as number,
+        key: key ? { scope: key["scope"] as "admin", sourceId: key["source_id"] as string | null } : null,
+        sources: sources!.results.map((source) => ({
+          id: source["id"] as string,
+          name: source["name"] as string,
+          allowedEventTypes: JSON.parse(source["allowed_event_types"] as string),
+        })),
+        subscriptions: subscriptions!.results.map((subscription) => ({
+          id: subscription["id"] as string,
+          endpointId: subscription["endpoint_id"] as string,
+          eventTypePattern: subscription["event_type_pattern"] as string,
+          maxAgeSeconds: subscription["max_age_seconds"] as number,
+          endpointDisabled: subscription["endpoint_disabled"] === 1,
+        })),
+      };
+    },
+
+    /**
+     * The publish commit: events and all their deliveries, atomic, and idempotent because ids are chosen by the caller.
+     * Deliveries are selected through the event row, so an event whose key was taken brings none and sinks nobody else.
+     * Whether an endpoint is disabled, and its policy, is read from its row here and not from what was matched.
+     */
+    async commitPublish(
+      tenantId: string,
+      revision: number,
+      events: Event[],
+      deliveries: NewDelivery[],
+      now: number,
+    ): Promise<CommitResult> {
+      const keyed = events.flatMap(({ sourceId, idempotencyKey }, index) =>
+        idempotencyKey === null ? [] : [[sourceId, idempotencyKey, index]],
+      );
+      const results = await db.batch<Record<string, unknown>>([
+        db.prepare("select revision from tenant where id = ?").bind(tenantId),
+        ...(keyed.length > 0 ? [freeExpiredKeys(db, keyed, now)] : []),
+        insertEvents(db, tenantId, revision, events),
+        ...chunk(deliveries, DELIVERIES_PER_STATEMENT).map((part) => insertDeliveries(db, tenantId, part)),
+        ...(keyed.length > 0 ? [selectKeyHolders(db, keyed)] : []),
+      ]);
+      if (results[0]!.results[0]?.["revision"] !== revision) return { stale: true };
+      const holders = keyed.length > 0 ? results.at(-1)!.results : [];
+      return {
+        stale: false,
+        holders: holders.map((row) => ({
+          index: row["position"] as number,
+          id: row["id"] as string,
+          type: row["type"] as string,
+          schemaVersion: row["schema_version"] as number,
+          orderingKey: row["ordering_key"] as string | null,
+          payloadSha256: (row["payload_sha256"] as string).toLowerCase(),
+          relayedAt: row["relayed_at"] as number,
+          deliveryCount: row["delivery_count"] as number,
+        })),
+      };
+    },
+
+    /** The first deliveries of an event as they were when it was accepted, in order of endpoint id. Primary key. */
+    async listFirstDeliveries(tenantId: string, eventId: string, limit: number) {
+      const { results } = await db
+        .prepare(
+          `select endpoint_id, subscription_id,
+                  iif(final_outcome = 'endpoint_disabled' and terminal_at = created_at, 'failed', 'pending') as status
+           from delivery where tenant_id = ? and event_id = ? and replay_no = 0 order by endpoint_id limit ?`,
+        )
+        .bind(tenantId, eventId, limit)
+        .all<{ endpoint_id: string; subscription_id: string; status: "pending" | "failed" }>();
+      return results.map((row) => ({
+        endpointId: row.endpoint_id,
+        subscriptionId: row.subscription_id,
+        status: row.status,
+      }));
+    },
+  };
+}
+
+/** A key is free again once its event has expired, whether or not that row has been deleted. event_idempotency. */
+function freeExpiredKeys(db: D1Database, keyed: unknown[], now: number): D1PreparedStatement {
+  return db
+    .prepare(
+      `update event set idempotency_key = null where (tenant_id, id) in (
+         select e.tenant_id, e.id from json_each(?1) k
+         cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1
+         where e.expires_at <= ?2)`,
+    )
+    .bind(JSON.stringify(keyed), now);
+}
+
+function insertEvents(db: D1Database, tenantId: string, revision: number, events: Event[]): D1PreparedStatement {
+  const rows = events.map((event) => [
+    event.id,
+    event.sourceId,
+    event.type,
+    event.schemaVersion,
+    event.orderingKey,
+    event.idempotencyKey,
+    event.payloadRef,
+    event.payloadSha256,
+    event.payloadSize,
+    event.payloadIsJson ? 1 : 0,
+    event.contentType,
+    event.contentEncoding,
+    event.occurredAt,
+    event.relayedAt,
+    event.causeEventId,
+    event.relayRegion,
+    event.expiresAt,
+    event.dispatchedAt,
+    event.deliveryCount,
+  ]);
+  const columns = rows[0]!.map((_, i) => (i === 7 ? `unhex(j.value ->> ${i})` : `j.value ->> ${i}`));
+  return db
+    .prepare(
+      `insert into event (tenant_id, id, source_id, type, schema_version, ordering_key, idempotency_key, payload_ref,
+         payload_sha256, payload_size, payload_is_json, content_type, content_encoding, occurred_at, relayed_at,
+         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count)
+       select t.id, ${columns.join(", ")}
+       from tenant t cross join json_each(?2) j
+       where t.id = ?1 and t.revision = ?3
+       on conflict do nothing`,
+    )
+    .bind(tenantId, JSON.stringify(rows), revision);
+}
+
+function insertDeliveries(db: D1Database, tenantId: string, deliveries: NewDelivery[]): D1PreparedStatement {
+  const rows = deliveries.map(({ eventId, endpointId, subscriptionId }) => [eventId, endpointId, subscriptionId]);
+  return db
+    .prepare(
+      `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, retry_policy_id, created_at,
+         scheduled_at, next_attempt_at, terminal_at, final_outcome, relay_region, expires_at)
+       select e.tenant_id, e.id, ep.id, s.id, iif(ep.disabled_at is null, 'pending', 'failed'),
+         coalesce(s.retry_policy_id, ep.retry_policy_id), e.relayed_at, e.relayed_at,
+         iif(ep.disabled_at is null, e.relayed_at, null), iif(ep.disabled_at is null, null, e.relayed_at),
+         iif(ep.disabled_at is null, null, 'endpoint_disabled'), e.relay_region, e.expires_at
+       from json_each(?2) j
+       cross join event e on e.tenant_id = ?1 and e.id = j.value ->> 0
+       cross join endpoint ep on ep.tenant_id = ?1 and ep.id = j.value ->> 1
+       cross join subscription s on s.tenant_id = ?1 and s.id = j.value ->> 2
+       where ep.deleted_at is null
+       on conflict do nothing`,
+    )
+    .bind(tenantId, JSON.stringify(rows));
+}
+
+function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement {
+  return db
+    .prepare(
+      `select k.value ->> 2 as position, e.id, e.type, e.schema_version, e.ordering_key,
+              hex(e.payload_sha256) as payload_sha256, e.relayed_at, e.delivery_count
+       from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1`,
+    )
+    .bind(JSON.stringify(keyed));
+}
+
+function chunk<T>(items: T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
+}

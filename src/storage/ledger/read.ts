@@ -1,0 +1,269 @@
+import { eventIdTimeMs, firstEventIdAt, type DeliveryRef } from "../../core/ids.ts";
+import type { Attempt, Delivery, Event } from "../../core/model.ts";
+import { mergePages, pageStatements, type Filter, type Walk } from "./paging.ts";
+
+type Row = Record<string, any>;
+
+export interface EventFilters {
+  type?: string | undefined;
+  sourceId?: string | undefined;
+  createdAfter?: number | undefined;
+  createdBefore?: number | undefined;
+}
+
+export interface DeliveryFilters {
+  endpointId?: string | undefined;
+  subscriptionId?: string | undefined;
+  eventId?: string | undefined;
+  eventType?: string | undefined;
+  status?: string | undefined;
+  errorClass?: string | undefined;
+  createdAfter?: number | undefined;
+  createdBefore?: number | undefined;
+}
+
+/** Where a list of deliveries goes on: the key of the last row, newest first. */
+export type DeliveryKey = [createdAt: number, eventId: string, endpointId: string, replayNo: number];
+
+/** What a query sees of an expired row: nothing. */
+export function createReadLedger(db: D1Database) {
+  return {
+    /** Primary key. */
+    async findEvent(tenantId: string, id: string, now: number): Promise<Event | null> {
+      const row = await db
+        .prepare(`select ${EVENT_COLUMNS} from event d where tenant_id = ? and id = ? and expires_at > ?`)
+        .bind(tenantId, id, now)
+        .first<Row>();
+      return row && toEvent(row);
+    },
+
+    /** Newest first. Primary key, backwards. */
+    async listEvents(tenantId: string, filters: EventFilters, before: string | null, limit: number, now: number) {
+      const walk = eventWalk(tenantId, filters, before);
+      const [rows, stop] = await db.batch<Row>(
+        pageStatements(db, walk, EVENT_COLUMNS, "id", eventFilters(filters, now), limit),
+      );
+      const { rows: events, next } = mergePages(
+        [{ rows: rows!.results.map(toEvent), stoppedAt: (stop!.results[0]?.["id"] as string) ?? null }],
+        (event) => event.id,
+        (a, b) => (a < b ? 1 : a > b ? -1 : 0),
+        limit,
+      );
+      return { events, next };
+    },
+
+    /** Primary key. */
+    async findDelivery(tenantId: string, ref: DeliveryRef, now: number): Promise<Delivery | null> {
+      const row = await db
+        .prepare(
+          `select ${DELIVERY_COLUMNS} from delivery d
+           where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? and expires_at > ?`,
+        )
+        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
+        .first<Row>();
+      return row && toDelivery(row);
+    },
+
+    /** Oldest first. Primary key. */
+    async listAttempts(tenantId: string, ref: DeliveryRef): Promise<Attempt[]> {
+      const { results } = await db
+        .prepare(
+          `select a.*, hex(response_body_sha256) as hash from attempt a
+           where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? order by attempt_number`,
+        )
+        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo)
+        .all<Row>();
+      return results.map(toAttempt);
+    },
+
+    /** Newest first by created_at. See `deliveryWalks` for the indexes. */
+    async listDeliveries(
+      tenantId: string,
+      filters: DeliveryFilters,
+      before: DeliveryKey | null,
+      limit: number,
+      now: number,
+    ): Promise<{ deliveries: Delivery[]; next: DeliveryKey | null }> {
+      const walks = deliveryWalks(tenantId, filters, before);
+      const rest = deliveryFilters(filters, now);
+      const results = await db.batch<Row>(
+        walks.flatMap((walk) => pageStatements(db, walk, DELIVERY_COLUMNS, DELIVERY_KEY_COLUMNS, rest, limit)),
+      );
+      const pages = walks.map((_, i) => ({
+        rows: results[2 * i]!.results.map(toDelivery),
+        stoppedAt: results[2 * i + 1]!.results.map(toDeliveryKey)[0] ?? null,
+      }));
+      const { rows, next } = mergePages(pages, deliveryKey, compareDeliveryKeys, limit);
+      return { deliveries: rows, next };
+    },
+  };
+}
+
+const EVENT_COLUMNS = "d.*, hex(payload_sha256) as hash";
+const DELIVERY_COLUMNS = `d.*, (select p.policy from retry_policy p
+  where p.tenant_id = d.tenant_id and p.id = d.retry_policy_id) as policy`;
+const DELIVERY_KEY_COLUMNS = "created_at, event_id, endpoint_id, replay_no";
+
+function eventWalk(tenantId: string, filters: EventFilters, before: string | null): Walk {
+  const upper = [before, filters.createdBefore === undefined ? null : firstEventIdAt(filters.createdBefore)]
+    .filter((id) => id !== null)
+    .toSorted()[0];
+  const lower = filters.createdAfter === undefined ? undefined : firstEventIdAt(filters.createdAfter + 1);
+  const bounds = [upper === undefined ? "" : " and id < ?2", lower === undefined ? "" : ` and id >= ?${upper ? 3 : 2}`];
+  return {
+    from: `event where tenant_id = ?1${bounds.join("")}`,
+    orderBy: "id desc",
+    parameters: [tenantId, ...[upper, lower].filter((id) => id !== undefined)],
+  };
+}
+
+function eventFilters(filters: EventFilters, now: number): Filter[] {
+  return [
+    { sql: "expires_at > ?", value: now },
+    ...(filters.type === undefined ? [] : [{ sql: "type = ?", value: filters.type }]),
+    ...(filters.sourceId === undefined ? [] : [{ sql: "source_id = ?", value: filters.sourceId }]),
+  ];
+}
+
+/**
+ * How to walk a tenant's deliveries by created_at. A first delivery is as old as its event, whose id begins with its time,
+ * so the primary key holds those in order; replays are younger and have an index of their own. With a subscription
+ * delivery_subscription does for both; with an event its part of the primary key is all there is.
+ */
+function deliveryWalks(tenantId: string, filters: DeliveryFilters, before: DeliveryKey | null): Walk[] {
+  const key = before ?? LAST_KEY;
+  const orderBy = "created_at desc, event_id desc, endpoint_id desc, replay_no desc";
+  if (filters.eventId !== undefined || filters.subscriptionId !== undefined) {
+    const [column, value] =
+      filters.eventId === undefined ? ["subscription_id", filters.subscriptionId!] : ["event_id", filters.eventId];
+    return [
+      {
+        from: `delivery where ${column} = ?1 and tenant_id = ?2 and created_at <= ?3
+          and (created_at, event_id, endpoint_id, replay_no) < (?3, ?4, ?5, ?6)`,
+        orderBy,
+        parameters: [value, tenantId, ...key],
+      },
+    ];
+  }
+  const [createdAt, eventId, endpointId, replayNo] = key;
+  // Behind a replay come all first deliveries of earlier milliseconds; behind a first delivery those of smaller keys.
+  const isFirst = before !== null && eventIdTimeMs(eventId) === createdAt;
+  const upper = isFirst ? eventId : firstEventIdAt(createdAt);
+  const after = filters.createdAfter === undefined ? "" : firstEventIdAt(filters.createdAfter + 1);
+  return [
+    {
+      from: `delivery where tenant_id = ?1 and (event_id, endpoint_id, 0) < (?2, ?3, ?4) and event_id <= ?2
+        and event_id >= ?5 and replay_no = 0`,
+      orderBy: "event_id desc, endpoint_id desc",
+      parameters: [tenantId, upper, isFirst ? endpointId : "", isFirst ? replayNo : 0, after],
+    },
+    {
+      from: `delivery where tenant_id = ?1 and replay_no > 0 and created_at <= ?2 and created_at > ?6
+        and (created_at, event_id, endpoint_id, replay_no) < (?2, ?3, ?4, ?5)`,
+      orderBy,
+      parameters: [tenantId, ...key, filters.createdAfter ?? -1],
+    },
+  ];
+}
+
+const LAST_KEY: DeliveryKey = [2 ** 48 - 1, "~", "~", 0];
+
+function deliveryFilters(filters: DeliveryFilters, now: number): Filter[] {
+  const conditions: [string, string | number | undefined][] = [
+    ["expires_at > ?", now],
+    ["event_id = ?", filters.eventId],
+    ["subscription_id = ?", filters.subscriptionId],
+    ["endpoint_id = ?", filters.endpointId],
+    ["status = ?", filters.status],
+    ["last_error_class = ?", filters.errorClass],
+    ["created_at > ?", filters.createdAfter],
+    ["created_at < ?", filters.createdBefore],
+    [
+      "exists (select 1 from event e where e.tenant_id = d.tenant_id and e.id = d.event_id and e.type = ?)",
+      filters.eventType,
+    ],
+  ];
+  return conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]));
+}
+
+function deliveryKey({ createdAt, eventId, endpointId, replayNo }: Delivery): DeliveryKey {
+  return [createdAt, eventId, endpointId, replayNo];
+}
+
+function toDeliveryKey(row: Row): DeliveryKey {
+  return [row["created_at"], row["event_id"], row["endpoint_id"], row["replay_no"]];
+}
+
+function compareDeliveryKeys(a: DeliveryKey, b: DeliveryKey): number {
+  const i = a.findIndex((part, at) => part !== b[at]);
+  return i === -1 ? 0 : a[i]! < b[i]! ? 1 : -1;
+}
+
+function toEvent(row: Row): Event {
+  return {
+    id: row["id"],
+    sourceId: row["source_id"],
+    type: row["type"],
+    schemaVersion: row["schema_version"],
+    orderingKey: row["ordering_key"],
+    idempotencyKey: row["idempotency_key"],
+    payloadRef: row["payload_ref"],
+    payloadSha256: row["hash"].toLowerCase(),
+    payloadSize: row["payload_size"],
+    payloadIsJson: row["payload_is_json"] === 1,
+    contentType: row["content_type"],
+    contentEncoding: row["content_encoding"],
+    occurredAt: row["occurred_at"],
+    relayedAt: row["relayed_at"],
+    causeEventId: row["cause_event_id"],
+    relayRegion: row["relay_region"],
+    expiresAt: row["expires_at"],
+    dispatchedAt: row["dispatched_at"],
+    deliveryCount: row["delivery_count"],
+  };
+}
+
+function toDelivery(row: Row): Delivery {
+  return {
+    eventId: row["event_id"],
+    endpointId: row["endpoint_id"],
+    replayNo: row["replay_no"],
+    subscriptionId: row["subscription_id"],
+    status: row["status"],
+    attemptCount: row["attempt_count"],
+    retryPolicy: JSON.parse(row["policy"]),
+    createdAt: row["created_at"],
+    scheduledAt: row["scheduled_at"],
+    nextAttemptAt: row["next_attempt_at"],
+    lastAttemptAt: row["last_attempt_at"],
+    lastErrorClass: row["last_error_class"],
+    lastStatusCode: row["last_status_code"],
+    terminalAt: row["terminal_at"],
+    finalOutcome: row["final_outcome"],
+    replayOf: row["replay_of"],
+    replayedAs: row["replayed_as"],
+    filterMatchMs: row["filter_match_ms"],
+    filterMatchSteps: row["filter_match_steps"],
+    relayRegion: row["relay_region"],
+    expiresAt: row["expires_at"],
+  };
+}
+
+function toAttempt(row: Row): Attempt {
+  return {
+    attemptNumber: row["attempt_number"],
+    requestedAt: row["requested_at"],
+    respondedAt: row["responded_at"],
+    latencyMs: row["latency_ms"],
+    statusCode: row["status_code"],
+    outcomeClass: row["outcome_class"],
+    errorClass: row["error_class"],
+    responseBodySha256: row["hash"] === "" ? null : row["hash"].toLowerCase(),
+    responseHeadersJson: row["response_headers_json"],
+    partnerRequestId: row["partner_request_id"],
+    workerId: row["worker_id"],
+    relayRegion: row["relay_region"],
+    endpointRevision: row["endpoint_revision"],
+    signingSecretIds: JSON.parse(row["signing_secret_ids"]),
+  };
+}
