@@ -1,0 +1,97 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "../../..");
+const node = join(root, "node_modules/.bin/node");
+
+export const OPERATOR_TOKEN = "e2e-operator-token";
+
+export interface RelayProcess {
+  url: string;
+  stateDir: string;
+  /** Everything the process has printed so far, standard output and error. */
+  printed(): string;
+  /** SIGTERM, and waits for the exit. Gives back the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL to the whole process group, as if the machine had died. */
+  kill(): Promise<void>;
+}
+
+export interface StartOptions {
+  /** Kept from an earlier start; a new folder otherwise. */
+  stateDir?: string;
+  env?: Record<string, string>;
+}
+
+/** Starts the real relay, as `npm start` does, in a process group of its own on a free port. */
+export async function startRelayProcess(options: StartOptions = {}): Promise<RelayProcess> {
+  const stateDir = options.stateDir ?? createStateDir();
+  const port = await freePort();
+  const child = spawn(node, ["scripts/start.ts"], {
+    cwd: root,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, OPERATOR_TOKEN, ...options.env, PORT: String(port), HOOKLANE_STATE: stateDir },
+  });
+  running.add(child);
+  let printed = "";
+  const url = await new Promise<string>((ready, failed) => {
+    const read = (chunk: Buffer) => {
+      printed += chunk.toString();
+      const match = /Hooklane ready on (\S+)/.exec(printed);
+      if (match) ready(match[1]!);
+    };
+    child.stdout!.on("data", read);
+    child.stderr!.on("data", read);
+    child.once("exit", (code) => failed(new Error(`The relay exited with ${code}:\n${printed}`)));
+  });
+  const ended = async (signal: () => void) => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, "exit");
+      signal();
+      await exit;
+    }
+    running.delete(child);
+    return child.exitCode;
+  };
+  return {
+    url,
+    stateDir,
+    printed: () => printed,
+    stop: () => ended(() => child.kill("SIGTERM")),
+    kill: async () => void (await ended(() => process.kill(-child.pid!, "SIGKILL"))),
+  };
+}
+
+export function createStateDir(): string {
+  const stateDir = mkdtempSync(join(tmpdir(), "hooklane-e2e-"));
+  stateDirs.push(stateDir);
+  return stateDir;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const running = new Set<ChildProcess>();
+const stateDirs: string[] = [];
+/** A test that fails must leave neither processes nor folders behind. */
+process.once("exit", () => {
+  for (const child of running) {
+    try {
+      process.kill(-child.pid!, "SIGKILL");
+    } catch {
+      // It has ended already.
+    }
+  }
+  for (const stateDir of stateDirs) rmSync(stateDir, { recursive: true, force: true });
+});

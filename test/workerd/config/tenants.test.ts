@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { createApi, createTestTenant, operatorToken } from "../support/api.ts";
+
+const operator = createApi(operatorToken);
+
+test("a tenant shows what it was made with, then and later", async () => {
+  const made = await operator.post("/v1/tenants", {
+    name: "Acme",
+    plan: "free",
+    status: "active",
+    endpoint_quota: null,
+  });
+  expect(made).toMatchObject({
+    status: 201,
+    body: {
+      id: expect.stringMatching(/^ten_/),
+      name: "Acme",
+      plan: "free",
+      status: "active",
+      endpoint_quota: null,
+    },
+  });
+  expect((await operator.get(`/v1/tenants/${made.body.id}`)).body).toEqual(made.body);
+});
+
+test.each([{}, { name: "" }, { name: "x".repeat(129) }, { name: "a\u0000b" }, { name: "x", id: "ten_0" }])(
+  "%j is refused as invalid",
+  async (body) => {
+    expect(await operator.post("/v1/tenants", body)).toMatchObject({
+      status: 422,
+      body: { code: "validation_failed" },
+    });
+  },
+);
+
+test.each([{ plan: "pro" }, { status: "suspended" }, { endpoint_quota: 5 }])(
+  "%j is refused as not built",
+  async (part) => {
+    const refused = await operator.post("/v1/tenants", { name: "x", ...part });
+    expect(refused).toMatchObject({ status: 422, body: { code: "not_supported" } });
+  },
+);
+
+test("the list has every living tenant, newest first, and passes over deleted ones", async () => {
+  const made: string[] = [];
+  for (let n = 0; n < 4; n++) made.push((await operator.post("/v1/tenants", { name: `t${n}` })).body.id);
+  await operator.delete(`/v1/tenants/${made[1]}`);
+  const seen: string[] = [];
+  let cursor: string | null = "";
+  do {
+    const query: string = cursor === "" ? "?limit=2" : `?limit=2&cursor=${cursor}`;
+    const { body } = await operator.get(`/v1/tenants${query}`);
+    seen.push(...body.data.map(({ id }: { id: string }) => id));
+    cursor = body.next_cursor;
+  } while (cursor !== null);
+  expect(seen.filter((id) => made.includes(id)).toSorted()).toEqual([made[0], made[2], made[3]].toSorted());
+});
+
+test("a rename is seen; a tenant of nothing is 404", async () => {
+  const { body: tenant } = await operator.post("/v1/tenants", { name: "before" });
+  expect((await operator.patch(`/v1/tenants/${tenant.id}`, { name: "after" })).body).toEqual({
+    ...tenant,
+    name: "after",
+  });
+  expect((await operator.patch(`/v1/tenants/${tenant.id}`, {})).body.name).toBe("after");
+  expect((await operator.patch("/v1/tenants/ten_0000000000000000", { name: "x" })).status).toBe(404);
+  expect((await operator.get("/v1/tenants/ten_0000000000000000")).status).toBe(404);
+  expect((await operator.delete("/v1/tenants/ten_0000000000000000")).status).toBe(404);
+});
+
+test("a deleted tenant's keys are refused at once", async () => {
+  const t = await createTestTenant();
+  expect((await t.api.get("/v1/sources")).status).toBe(200);
+  expect((await operator.delete(`/v1/tenants/${t.id}`)).status).toBe(204);
+  expect((await t.api.get("/v1/sources")).status).toBe(401);
+  expect((await operator.get(`/v1/tenants/${t.id}`)).status).toBe(404);
+});
