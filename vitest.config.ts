@@ -1,6 +1,9 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
+// The required secrets come as bindings below; wrangler would warn that its own files lack them.
+process.env["WRANGLER_LOG"] ??= "error";
+
 const SECRETS_KEY = `test:${Buffer.alloc(32, 7).toString("base64")}`;
 
 /** The Worker's own modules inside the runtime, with real D1, R2, Queues and objects, over `shards` databases. */

@@ -1,0 +1,87 @@
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { composeShard } from "../../../src/compose.ts";
+import { deliveryId } from "../../../src/core/ids.ts";
+import { createTestTenant, type TestTenant } from "../support/api.ts";
+import { countingEnv, createCost, type Cost } from "../support/counting.ts";
+import { attempt, createTestContext, deliverDeps, publish, shardDeps } from "../support/worker.ts";
+
+let status = 200;
+beforeEach(() => {
+  status = 200;
+  vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok", { status }));
+});
+afterEach(() => vi.restoreAllMocks());
+
+async function createSubscriber(tenant: TestTenant) {
+  await tenant.api.post("/v1/sources", { name: "orders" });
+  const endpoint = await tenant.api.post("/v1/endpoints", { url: "https://consumer.example/hook" });
+  await tenant.api.post("/v1/subscriptions", { endpoint_id: endpoint.body.id, event_type_pattern: "*" });
+  return endpoint.body.id as string;
+}
+
+const table: Record<string, Cost> = {};
+
+/** Publishes one event and makes its attempts, the cost of each stretch apart; `warm` leaves loading config out. */
+async function countEvent(fields: Record<string, unknown>, statuses: number[]) {
+  const tenant = await createTestTenant();
+  const endpointId = await createSubscriber(tenant);
+  const context = createTestContext();
+  const event = { type: "order.created", source: "orders", ...fields };
+  await publish(shardDeps(tenant, context), tenant, { type: "order.created", source: "orders" });
+
+  const published = createCost();
+  const counted = composeShard(countingEnv(env as Env, published), context.context, tenant.shard);
+  const accepted = await publish(counted, tenant, event);
+  await context.settled();
+  const delivered = createCost();
+  const deps = deliverDeps(tenant, context, countingEnv(env as Env, delivered));
+  const id = deliveryId({ eventId: accepted.id, endpointId, replayNo: 0 });
+  for (const [i, answer] of statuses.entries()) {
+    status = answer;
+    const due = { ...deps, now: () => Date.now() + i * 10_000 };
+    await attempt(due, context, { tenantId: tenant.id, deliveryId: id, attemptNumber: i + 1 });
+  }
+  const delivery = await tenant.api.get(`/v1/deliveries/${id}`);
+  expect(delivery.body).toMatchObject({ status: "succeeded", attempt_count: statuses.length });
+  return { published, delivered, total: published.rowsWritten + delivered.rowsWritten };
+}
+
+test("an event with a key, delivered at its first attempt, writes ten rows; its ack takes two trips", async () => {
+  const { published, delivered, total } = await countEvent({ idempotency_key: "k1" }, [200]);
+  table["publish, with a key"] = published;
+  table["first attempt, success"] = delivered;
+  expect(total).toBeLessThanOrEqual(10);
+  expect(published).toMatchObject({ ledgerTrips: 1, classA: 1, queueMessages: 1 });
+  expect(delivered.ledgerTrips).toBe(3);
+});
+
+test("without a key it writes nine", async () => {
+  const { published, total } = await countEvent({}, [200]);
+  table["publish, without a key"] = published;
+  expect(total).toBeLessThanOrEqual(9);
+});
+
+test("a failure before the success costs a claim, an attempt and its close more", async () => {
+  const { delivered } = await countEvent({}, [500, 200]);
+  table["one failure, then success"] = delivered;
+  expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 6);
+});
+
+test("a duplicate publish writes no row", async () => {
+  const tenant = await createTestTenant();
+  await createSubscriber(tenant);
+  const context = createTestContext();
+  const event = { type: "order.created", source: "orders", idempotency_key: "again" };
+  await publish(shardDeps(tenant, context), tenant, event);
+  const cost = createCost();
+  const second = await publish(shardDeps(tenant, context, countingEnv(env as Env, cost)), tenant, event);
+  table["publish, duplicate"] = cost;
+  expect(second.duplicate).toBe(true);
+  expect(cost.rowsWritten).toBe(0);
+});
+
+test("the table for docs/ledger.md", () => {
+  for (const [step, cost] of Object.entries(table)) console.log(step.padEnd(28), JSON.stringify(cost));
+  expect(Object.keys(table)).toHaveLength(5);
+});

@@ -1,0 +1,149 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { deliveryId, parseDeliveryId } from "../../../src/core/ids.ts";
+import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
+import { shardsOf } from "../../../src/compose.ts";
+import { createActLedger } from "../../../src/storage/ledger/act.ts";
+import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
+import { createDeliverLedger } from "../../../src/storage/ledger/deliver.ts";
+import { createReadLedger } from "../../../src/storage/ledger/read.ts";
+import { createWatchLedger } from "../../../src/storage/ledger/watch.ts";
+import { createTestTenant, type TestTenant } from "../support/api.ts";
+import { countingEnv, createCost } from "../support/counting.ts";
+import { createTestContext, publish, shardDeps } from "../support/worker.ts";
+
+const FAR = 4_000_000_000_000;
+
+/**
+ * History and backlog of one tenant, in bulk: half of the deliveries have ended, half wait for a retry far ahead; each has
+ * an attempt.
+ */
+async function fill(db: D1Database, tenant: TestTenant, endpointId: string, from: number, to: number): Promise<void> {
+  const numbers = `with recursive n(i) as (select ${from} union all select i + 1 from n where i + 1 < ${to})`;
+  const id = "'evt_00' || printf('%024d', n.i)";
+  const bind = (sql: string) => db.prepare(sql).bind(tenant.id, endpointId);
+  await db.batch([
+    bind(
+      `insert into event (tenant_id, id, source_id, type, idempotency_key, payload_ref, payload_sha256, payload_size,
+         payload_is_json, content_type, occurred_at, relayed_at, expires_at)
+       ${numbers} select ?1, ${id}, (select id from source where tenant_id = ?1), 'old.event', 'key-' || n.i, 'r#0',
+         x'00', 0, 1, 'application/json', 0, 0, ${FAR} from n where ?2 is not null`,
+    ),
+    bind(
+      `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, retry_policy_id, created_at,
+         scheduled_at, next_attempt_at, terminal_at, attempt_count, expires_at)
+       ${numbers} select ?1, ${id}, ?2, (select id from subscription where tenant_id = ?1),
+         iif(n.i % 2, 'pending', 'succeeded'), (select retry_policy_id from endpoint where tenant_id = ?1), 0, 0,
+         iif(n.i % 2, ${FAR - 1}, null), iif(n.i % 2, null, 1), 1, ${FAR} from n`,
+    ),
+    bind(
+      `insert into attempt (tenant_id, event_id, endpoint_id, replay_no, attempt_number, requested_at,
+         endpoint_revision, signing_secret_ids)
+       ${numbers} select ?1, ${id}, ?2, 0, 1, 0, 1, '[]' from n`,
+    ),
+  ]);
+}
+
+/** Rows read by each statement of the hot path, and of the watchdog and the lists. */
+async function readsOfEverything(tenant: TestTenant, endpointId: string): Promise<Record<string, number>> {
+  const context = createTestContext();
+  const reads: Record<string, number> = {};
+  const counting = async <T>(name: string, work: (bindings: Env) => Promise<T>): Promise<T> => {
+    const cost = createCost();
+    const result = await work(countingEnv(env as Env, cost));
+    reads[name] = cost.rowsRead;
+    return result;
+  };
+  const db = (bindings: Env) => shardsOf(bindings).get(tenant.shard)!;
+
+  const event = { type: "new.event", source: "orders", idempotency_key: crypto.randomUUID() };
+  const accepted = await counting("publish", (bindings) =>
+    publish(shardDeps(tenant, context, bindings), tenant, event),
+  );
+  await counting("duplicate", (bindings) => publish(shardDeps(tenant, context, bindings), tenant, event));
+  const parsed = parseDeliveryId(deliveryId({ eventId: accepted.id, endpointId, replayNo: 0 }));
+  if (!parsed.ok) throw new Error("no delivery");
+  const ref = { tenantId: tenant.id, ...parsed.value };
+
+  await counting("load", (bindings) => createDeliverLedger(db(bindings)).loadDeliveries([ref]));
+  const claim = {
+    ...ref,
+    attemptNumber: 1,
+    token: crypto.randomUUID(),
+    endpointRevision: 1,
+    signingSecretIds: [],
+    workerId: "w",
+    relayRegion: null,
+    leaseMs: 1,
+  };
+  const claimed = await counting("claim", (bindings) =>
+    createDeliverLedger(db(bindings)).claimDeliveries([claim], Date.now()),
+  );
+  expect(claimed.size).toBe(1);
+  await counting("expired leases", (bindings) => createWatchLedger(db(bindings)).listExpiredLeases(FAR, 500));
+  const closing = {
+    ...ref,
+    attemptNumber: 1,
+    token: claim.token,
+    attempt: {
+      respondedAt: Date.now(),
+      latencyMs: 1,
+      statusCode: 500,
+      outcomeClass: "transient",
+      errorClass: "http_5xx",
+      responseBodySha256: null,
+      responseHeadersJson: null,
+      partnerRequestId: null,
+    },
+    disable: null,
+  };
+  await counting("recent answers", (bindings) => createCloseLedger(db(bindings)).listRecentAnswers(ref, 2, 6));
+  await counting("close, retry", (bindings) =>
+    createCloseLedger(db(bindings)).closeAttempts([
+      { ...closing, delivery: { status: "pending", nextAttemptAt: 1, failureCount: 1, relayFaultCount: 0 } },
+    ]),
+  );
+  await counting("due", (bindings) => createWatchLedger(db(bindings)).listDue(Date.now(), null, 500));
+  await counting("long retries", (bindings) =>
+    createWatchLedger(db(bindings)).listLongRetriesDue(0, Date.now(), 60, 9),
+  );
+  await counting("next due", (bindings) => createWatchLedger(db(bindings)).findNextDue(Date.now()));
+  await counting("ended holds", (bindings) => createWatchLedger(db(bindings)).listEndedHolds(Date.now(), 500));
+  await counting("stranded holds", (bindings) => createWatchLedger(db(bindings)).listStrandedHolds(0, 500));
+  await counting("make due", (bindings) => createActLedger(db(bindings)).makeDue(tenant.id, ref, Date.now()));
+  await counting("find delivery", (bindings) => createReadLedger(db(bindings)).findDelivery(tenant.id, ref, 0));
+  await counting("attempts", (bindings) => createReadLedger(db(bindings)).listAttempts(tenant.id, ref));
+  await counting("find event", (bindings) => createReadLedger(db(bindings)).findEvent(tenant.id, ref.eventId, 0));
+  await counting("deliveries of an event", (bindings) =>
+    createReadLedger(db(bindings)).listDeliveries(tenant.id, { eventId: ref.eventId }, null, 5, 0),
+  );
+  await counting("cancel", (bindings) => createActLedger(db(bindings)).cancelDelivery(tenant.id, ref, Date.now()));
+  await counting("replay", (bindings) =>
+    createActLedger(db(bindings)).insertReplay(tenant.id, ref, DEFAULT_RETRY_POLICY, Date.now()),
+  );
+  const replay = { ...ref, replayNo: 1 };
+  await counting("end", (bindings) =>
+    createDeliverLedger(db(bindings)).endDeliveries(
+      [{ ...replay, status: "failed", finalOutcome: "payload_missing" }],
+      Date.now(),
+    ),
+  );
+  return reads;
+}
+
+test("no statement of the hot path reads more rows with ten thousand in the ledger than with ten", async () => {
+  const tenant = await createTestTenant();
+  await tenant.api.post("/v1/sources", { name: "orders" });
+  const endpoint = await tenant.api.post("/v1/endpoints", { url: "https://consumer.example/hook" });
+  await tenant.api.post("/v1/subscriptions", { endpoint_id: endpoint.body.id, event_type_pattern: "*" });
+  const db = shardsOf(env as Env).get(tenant.shard)!;
+  // The first publish loads the configuration; the ones that are counted know it.
+  await publish(shardDeps(tenant, createTestContext()), tenant, { type: "warm.up", source: "orders" });
+
+  await fill(db, tenant, endpoint.body.id, 0, 10);
+  const atTen = await readsOfEverything(tenant, endpoint.body.id);
+  await fill(db, tenant, endpoint.body.id, 10, 10_000);
+  const atTenThousand = await readsOfEverything(tenant, endpoint.body.id);
+  expect(atTenThousand).toEqual(atTen);
+  expect(Math.max(...Object.values(atTen))).toBeLessThan(60);
+});
