@@ -1,4 +1,5 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
 
 // The required secrets come as bindings below; wrangler would warn that its own files lack them.
@@ -15,6 +16,8 @@ async function workerdProject(name: string, shards: number) {
         wrangler: { configPath: "./wrangler.toml" },
         miniflare: {
           d1Databases: databases,
+          // Nobody is at the addresses of these tests' endpoints; real receivers are for the e2e tests.
+          outboundService: () => new Response("ok"),
           bindings: {
             TEST_MIGRATIONS: await readD1Migrations("./migrations"),
             OPERATOR_TOKEN: "test-operator-token",

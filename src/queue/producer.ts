@@ -2,7 +2,8 @@ import type { RingMessage } from "./messages.ts";
 
 /** A message is at most 128 KB; a delivery takes about 55 bytes of it, and a consumer should be done with one soon. */
 const DELIVERIES_PER_MESSAGE = 50;
-const MESSAGES_PER_SEND = 100;
+/** A send is at most 100 messages and 256 KB. */
+const MESSAGES_PER_SEND = 50;
 const SEND_TIMEOUT_MS = 5_000;
 
 interface Call {

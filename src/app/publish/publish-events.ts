@@ -9,7 +9,7 @@ import { AppError } from "../app-error.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import type { Runtime } from "../runtime.ts";
 import { retrying } from "../retrying.ts";
-import { reloadPublisher, type Publisher, type PublishConfigDeps } from "./publish-config.ts";
+import { reloadPublisher, type PublishConfig, type Publisher, type PublishConfigDeps } from "./publish-config.ts";
 import { checkItem, type PublishItem } from "./publish-input.ts";
 
 interface KeyHolder {
@@ -89,10 +89,7 @@ export async function publishEvents(
       await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
       stored = plan.objectKey;
     }
-    const { tenantId, revision } = current.config;
-    const commit = await orUnavailable(() =>
-      retrying(deps.sleep, () => deps.commitPublish(tenantId, revision, plan.events, plan.deliveries, now)),
-    );
+    const commit = await orUnavailable(() => commitPlan(deps, current.config, plan, now));
     if (!commit.stale) return settle(deps, plan, commit.holders);
     current = await reloadPublisher(deps, current.ref);
   }
@@ -186,6 +183,17 @@ function planPublish(
     positions: checked.map(({ index }) => index),
     results,
   };
+}
+
+/** Rings even when no try was confirmed, since one may have taken effect; a doorbell for a row that is not there is dropped. */
+async function commitPlan(deps: PublishDeps, { tenantId, revision }: PublishConfig, plan: Plan, now: number) {
+  try {
+    return await retrying(deps.sleep, () => deps.commitPublish(tenantId, revision, plan.events, plan.deliveries, now));
+  } catch (error) {
+    const ids = plan.deliveries.map((delivery) => deliveryId({ ...delivery, replayNo: 0 }));
+    deps.announce(ids.map((id) => ({ tenantId, deliveryId: id, attemptNumber: 1 })));
+    throw error;
+  }
 }
 
 /** Turns the commit into answers: a key held by another event is that event's duplicate, or a reused key. */

