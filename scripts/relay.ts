@@ -46,7 +46,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   process.env["WRANGLER_LOG"] ??= "error";
   const stateDir = resolve(options.stateDir);
   mkdirSync(stateDir, { recursive: true });
-  const settings = { ...localSettings(stateDir), ...options.settings };
+  const settings = { ...localSettings(stateDir, options.port), ...options.settings };
 
   const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml")) as WranglerOptions;
   const databases = shardBindings(options.shards ?? 1);
@@ -90,8 +90,9 @@ function shardBindings(count: number): string[] {
 }
 
 /** Local defaults of contract §6: the operator token is well known, the key of the secrets is made once and kept. */
-function localSettings(stateDir: string): Record<string, string> {
+function localSettings(stateDir: string, port: number): Record<string, string> {
   return {
+    OWN_HOSTS: `localhost:${port},127.0.0.1:${port},[::1]:${port}`,
     OPERATOR_TOKEN: "dev-operator-token",
     SECRETS_KEY: loadOrCreateSecretsKey(join(stateDir, "secrets-key")),
     ALLOW_PRIVATE_DESTINATIONS: "true",

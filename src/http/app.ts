@@ -1,4 +1,6 @@
-import { Hono, type Context } from "hono";
+import { Hono, type Context, type MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
+import { METHOD_NAME_ALL } from "hono/router";
 import { AppError } from "../app/app-error.ts";
 import type { CentralDeps } from "../app/deps.ts";
 import type { HttpContext } from "./context.ts";
@@ -45,7 +47,7 @@ export function createApp(options: AppOptions) {
     ["/v1/api-keys", apiKeyRoutes, requirePrincipal(options)],
     ["/v1/tenants", tenantRoutes, requireOperator(options)],
   ] as const) {
-    app.route(path, new Hono<HttpContext>().use(guard).route("/", routes));
+    app.route(path, new Hono<HttpContext>().use(exceptUnknownRoutes(guard)).route("/", routes));
   }
 
   app.notFound((c) => respond(c, toProblem(new AppError("not_found", "There is no such route."), c.var.requestId)));
@@ -58,6 +60,11 @@ export function createApp(options: AppOptions) {
     return respond(c, internalProblem(c.var.requestId));
   });
   return app;
+}
+
+/** A route that does not exist is 404, token or not: only one that a handler answers is guarded. */
+function exceptUnknownRoutes(guard: MiddlewareHandler<HttpContext>): MiddlewareHandler<HttpContext> {
+  return (c, next) => (matchedRoutes(c).some(({ method }) => method !== METHOD_NAME_ALL) ? guard(c, next) : next());
 }
 
 function respond(c: Context<HttpContext>, problem: Problem): Response {

@@ -17,8 +17,7 @@ export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps
   const rings = batch.messages.flatMap((message) => {
     const ring = RingMessage.safeParse(message.body);
     if (ring.success) return [{ message, ring: ring.data }];
-    console.error(JSON.stringify({ level: "error", event: "malformed_message", queue: batch.queue, id: message.id }));
-    message.ack();
+    dropMalformed(batch, message);
     return [];
   });
   const shards = [...Map.groupBy(rings, ({ ring }) => ring.shard)];
@@ -42,8 +41,10 @@ export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps
 export async function consumeReports(batch: MessageBatch, depsOf: Deps<RecordAttemptDeps>): Promise<void> {
   await Promise.all(
     batch.messages.map(async (message) => {
+      const waiting = ReportMessage.safeParse(message.body);
+      if (!waiting.success) return dropMalformed(batch, message);
       try {
-        const { shard, report } = ReportMessage.parse(message.body);
+        const { shard, report } = waiting.data;
         await recordAttempt(depsOf(shard), report as unknown as AttemptReport);
         message.ack();
       } catch (error) {
@@ -60,6 +61,11 @@ export function dropDeadRings(batch: MessageBatch): void {
     JSON.stringify({ level: "error", event: "dead_rings", queue: batch.queue, count: batch.messages.length }),
   );
   batch.ackAll();
+}
+
+function dropMalformed(batch: MessageBatch, message: Message): void {
+  console.error(JSON.stringify({ level: "error", event: "malformed_message", queue: batch.queue, id: message.id }));
+  message.ack();
 }
 
 function toCalls({ tenant, deliveries }: RingMessage): DeliveryCall[] {

@@ -33,7 +33,8 @@ export function publishRoutes(options: PublishOptions) {
   return new Hono<HttpContext>()
     .post("/", async (c) => {
       const caller = await authorize(options, c);
-      const body = await readBytes(c.req.raw, caller.deps.maxPayloadBytes + FIELD_BYTES);
+      const maxBytes = caller.deps.maxPayloadBytes + FIELD_BYTES;
+      const body = await readBytes(c.req.raw, maxBytes).catch(asPayloadTooLarge);
       requireJsonType(c);
       const parsed = parsePublishBody(body);
       if (!parsed.ok) throw bodyError(parsed.error);
@@ -140,7 +141,7 @@ function requireJsonType(c: Context<HttpContext>): void {
 
 function asPayloadTooLarge(error: unknown): never {
   if (error instanceof AppError && error.code === "request_too_large") {
-    throw new AppError("payload_too_large", error.message.replace("body", "payload"));
+    throw new AppError("payload_too_large", error.message);
   }
   throw error;
 }
