@@ -231,7 +231,7 @@ create index delivery_lane on delivery (endpoint_id, lane_key, lane_position)
 create index delivery_hold on delivery (hold_until) where hold_until is not null;
 -- GET /v1/deliveries?subscription_id=…, newest first.
 create index delivery_subscription on delivery (subscription_id, created_at desc);
--- GET /v1/deliveries?status=dead_letter and the dead letters of a tenant by time.
+-- The view dead_letter: a tenant's dead letters by time.
 create index delivery_dead on delivery (tenant_id, terminal_at) where status = 'dead_letter';
 -- GET /v1/deliveries goes by created_at. A first delivery is as old as its event, whose id sorts by time, so the primary
 -- key lists those; only replays are younger than their event.

@@ -137,6 +137,7 @@ export function composeWatch(env: Env, context: Context, shard: string): WatchDe
     ...direct,
     ...createWatchLedger(db),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
+    retentionDays: parseSettings(env).RETENTION_DAYS,
     deletePayloads: createPayloadStore(env.PAYLOADS).deletePayloads,
     async ringNow(calls) {
       try {

@@ -8,7 +8,7 @@ export function mergePages<Row, Key>(
   compare: (a: Key, b: Key) => number,
   limit: number,
 ): { rows: Row[]; next: Key | null } {
-  const stops = pages.flatMap(({ rows, stoppedAt }) => (stoppedAt !== null && rows.length <= limit ? [stoppedAt] : []));
+  const stops = pages.flatMap(({ stoppedAt }) => (stoppedAt === null ? [] : [stoppedAt]));
   const stop = stops.toSorted(compare)[0] ?? null;
   const rows = pages
     .flatMap((page) => page.rows)

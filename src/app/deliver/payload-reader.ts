@@ -23,7 +23,8 @@ export function createPayloadReader(read: PayloadReader): PayloadReader {
       if (keptBytes <= MAX_KEPT_BYTES || kept.size === 1) break;
       forget(oldest);
     }
-    reading.catch(() => forget(ref));
+    // Another reading may have taken its place meanwhile.
+    reading.catch(() => kept.get(ref) === reading && forget(ref));
     return reading;
   };
 }

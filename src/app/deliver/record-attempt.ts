@@ -11,7 +11,7 @@ interface Closing extends DeliveryRef {
   token: string;
   attempt: {
     respondedAt: number;
-    latencyMs: number;
+    latencyMs: number | null;
     statusCode: number | null;
     outcomeClass: string;
     errorClass: string | null;
@@ -123,7 +123,8 @@ function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextSte
     token,
     attempt: {
       respondedAt,
-      latencyMs: Math.max(0, respondedAt - report.requestedAt),
+      // How long a lease was says nothing of the receiver.
+      latencyMs: report.wire.kind === "abandoned" ? null : Math.max(0, respondedAt - report.requestedAt),
       statusCode: outcome.statusCode,
       outcomeClass: step.next === "dead_letter" ? step.outcomeClass : outcome.outcomeClass,
       errorClass: outcome.errorClass,

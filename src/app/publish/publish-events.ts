@@ -84,7 +84,12 @@ export async function publishEvents(
   let stored: string | null = null;
   for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
     const plan = planPublish(deps, current, items, ids, hashes, relayRegion, now);
-    if (plan.events.length === 0) return plan.results;
+    if (plan.events.length === 0) {
+      // Refusals are decided by the configuration too, and no commit has proved that what was remembered is the present one.
+      if (reloads > 0) return plan.results;
+      current = await reloadPublisher(deps, current.ref);
+      continue;
+    }
     if (stored !== plan.objectKey) {
       await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
       stored = plan.objectKey;

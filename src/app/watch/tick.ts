@@ -1,4 +1,5 @@
-import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
+import { deliveryId, firstEventIdAt, type DeliveryRef } from "../../core/ids.ts";
+import { retentionMs } from "../../core/retention.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
@@ -7,6 +8,11 @@ import type { Runtime } from "../runtime.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 type DueDelivery = TenantDeliveryRef & { attemptCount: number; nextAttemptAt: number };
+
+/** The place of a held delivery in the order in which holds end. */
+type HoldKey = [holdUntil: number, tenantId: string, eventId: string, endpointId: string, replayNo: number];
+type EventKey = [tenantId: string, eventId: string];
+type OldEvent = { tenantId: string; id: string; payloadRef: string; expiresAt: number };
 
 interface ExpiredLease extends TenantDeliveryRef {
   attemptNumber: number;
@@ -26,14 +32,17 @@ export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runt
   listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
   listEndedHolds(now: number, limit: number): Promise<TenantDeliveryRef[]>;
   listStrandedHolds(
-    after: number,
+    after: HoldKey | null,
     limit: number,
-  ): Promise<{ endpoints: { tenantId: string; endpointId: string }[]; next: number | null }>;
+  ): Promise<{ endpoints: { tenantId: string; endpointId: string }[]; next: HoldKey | null }>;
   findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }>;
-  walkEvents(
-    after: [tenantId: string, eventId: string],
+  /** Events with ids before `beforeId`, in some order, behind `after`; and where to go on, null at the end. */
+  walkOldEvents(
+    after: EventKey,
+    beforeId: string,
     limit: number,
-  ): Promise<{ tenantId: string; id: string; payloadRef: string; expiresAt: number }[]>;
+  ): Promise<{ events: OldEvent[]; next: EventKey | null }>;
+  retentionDays: number;
   deleteEvents(events: { tenantId: string; id: string }[]): Promise<void>;
   deletePayloads(objectKeys: string[]): Promise<void>;
   endDeliveries(
@@ -56,8 +65,8 @@ export interface WatchState {
   /** Where the pass over overdue work goes on; null between passes. */
   overdueAfter: DueDelivery | null;
   overduePassAt: number;
-  holdsAfter: number;
-  expiredAfter: [tenantId: string, eventId: string];
+  holdsAfter: HoldKey | null;
+  eventsAfter: EventKey;
 }
 
 const PAGE = 500;
@@ -73,8 +82,8 @@ export function createWatchState(now: number): WatchState {
     longRetriesUntil: now - LONGEST_SLEEP_MS,
     overdueAfter: null,
     overduePassAt: 0,
-    holdsAfter: 0,
-    expiredAfter: ["", ""],
+    holdsAfter: null,
+    eventsAfter: ["", ""],
   };
 }
 
@@ -125,18 +134,25 @@ async function recoverLeases(deps: WatchDeps, now: number): Promise<boolean> {
   const reportsWaiting = await deps.reportsWaiting();
   const endedBefore = reportsWaiting > 0 ? now - MAX_REPORT_WAIT_MS : now;
   const leases = await deps.listExpiredLeases(endedBefore, PAGE);
+  let recovered = 0;
   for (const lease of leases) {
-    await recordAttempt(deps, {
-      ...lease,
-      respondedAt: now,
-      wire: { kind: "abandoned" },
-      retryAfterMs: null,
-      responseBodySha256: null,
-      responseHeadersJson: null,
-      partnerRequestId: null,
-    });
+    try {
+      await recordAttempt(deps, {
+        ...lease,
+        respondedAt: now,
+        wire: { kind: "abandoned" },
+        retryAfterMs: null,
+        responseBodySha256: null,
+        responseHeadersJson: null,
+        partnerRequestId: null,
+      });
+      recovered++;
+    } catch (error) {
+      // One that cannot be recovered must not keep those behind it.
+      deps.logFault("watchdog: recover a lease", error);
+    }
   }
-  return leases.length === PAGE;
+  return recovered === PAGE;
 }
 
 async function endHolds(deps: WatchDeps, now: number): Promise<boolean> {
@@ -148,7 +164,7 @@ async function endHolds(deps: WatchDeps, now: number): Promise<boolean> {
 
 async function releaseStranded(deps: WatchDeps, state: WatchState): Promise<boolean> {
   const { endpoints, next } = await deps.listStrandedHolds(state.holdsAfter, PAGE);
-  state.holdsAfter = next ?? 0;
+  state.holdsAfter = next;
   for (const { tenantId, endpointId } of endpoints) await releaseHeld(deps, tenantId, endpointId);
   return false;
 }
@@ -172,16 +188,17 @@ async function ringOverdue(deps: WatchDeps, state: WatchState, now: number): Pro
   return due.length === PAGE;
 }
 
+/** Only events as old as the setting can have expired; of those some are kept longer, for their deliveries' sake. */
 async function deleteExpired(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
-  const events = await deps.walkEvents(state.expiredAfter, PAGE);
-  const last = events.length === PAGE ? events.at(-1)! : null;
+  const oldestKept = firstEventIdAt(now - retentionMs(deps.retentionDays));
+  const { events, next } = await deps.walkOldEvents(state.eventsAfter, oldestKept, PAGE);
   const expired = events.filter(({ expiresAt }) => expiresAt <= now);
   if (expired.length > 0) {
     await deps.deleteEvents(expired);
     await deps.deletePayloads([...new Set(expired.map(({ payloadRef }) => payloadRef.replace(/#\d+$/, "")))]);
   }
-  state.expiredAfter = last ? [last.tenantId, last.id] : ["", ""];
-  return false;
+  state.eventsAfter = next ?? ["", ""];
+  return expired.length > 0 && next !== null;
 }
 
 function toCall(due: DueDelivery): DeliveryCall {

@@ -7,7 +7,7 @@ export interface Closing extends TenantDeliveryRef {
   token: string;
   attempt: {
     respondedAt: number;
-    latencyMs: number;
+    latencyMs: number | null;
     statusCode: number | null;
     outcomeClass: string;
     errorClass: string | null;

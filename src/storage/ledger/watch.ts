@@ -24,7 +24,11 @@ export interface ExpiredLease extends DeliveryRef {
   expiresAt: number;
 }
 
+/** The place of a held delivery in the order in which holds end. */
+type HoldKey = [holdUntil: number, tenantId: string, eventId: string, endpointId: string, replayNo: number];
+
 const DUE = "status = 'pending' and terminal_at is null and lane_key is null";
+const TENANTS_PER_WALK = 50;
 const LEASED = "status = 'processing' and terminal_at is null and lane_key is null";
 
 /** What the watchdog asks of the ledger. Every query is bounded by its limit, whatever the backlog. */
@@ -113,27 +117,23 @@ export function createWatchLedger(db: D1Database) {
      * Endpoints that are enabled or deleted though deliveries are held for them, among those of the next `limit` held
      * deliveries behind `after`: a change that died half-way. delivery_hold.
      */
-    async listStrandedHolds(
-      after: number,
-      limit: number,
-    ): Promise<{ endpoints: { tenantId: string; endpointId: string }[]; next: number | null }> {
+    async listStrandedHolds(after: HoldKey | null, limit: number) {
       const { results } = await db
         .prepare(
-          `select h.tenant_id, h.endpoint_id, h.hold_until,
-                  ep.disabled_at is not null and ep.deleted_at is null as holds from (
-             select tenant_id, endpoint_id, hold_until from delivery
-             where hold_until is not null and hold_until > ? order by hold_until limit ?) h
+          `select h.*, ep.disabled_at is not null and ep.deleted_at is null as holds from (
+             select hold_until, tenant_id, event_id, endpoint_id, replay_no from delivery
+             where hold_until is not null and hold_until >= ?1
+               and (hold_until, tenant_id, event_id, endpoint_id, replay_no) > (?1, ?2, ?3, ?4, ?5)
+             order by hold_until, tenant_id, event_id, endpoint_id, replay_no limit ?6) h
            cross join endpoint ep on ep.tenant_id = h.tenant_id and ep.id = h.endpoint_id`,
         )
-        .bind(after, limit)
+        .bind(...(after ?? [-1, "", "", "", 0]), limit)
         .all<Row>();
-      const stranded = new Map(
-        results
-          .filter((row) => row["holds"] === 0)
-          .map((row) => [row["endpoint_id"] as string, { tenantId: row["tenant_id"], endpointId: row["endpoint_id"] }]),
-      );
-      const last = results.length === limit ? (results.at(-1)!["hold_until"] as number) : null;
-      return { endpoints: [...stranded.values()], next: last };
+      const stranded = new Map<string, { tenantId: string; endpointId: string }>();
+      for (const { holds, tenant_id: tenantId, endpoint_id: endpointId } of results) {
+        if (holds === 0) stranded.set(endpointId, { tenantId, endpointId });
+      }
+      return { endpoints: [...stranded.values()], next: results.length === limit ? toHoldKey(results.at(-1)!) : null };
     },
 
     /** When the watchdog is needed next: the first due work after `now`, and the first that is due already. */
@@ -151,21 +151,35 @@ export function createWatchLedger(db: D1Database) {
       return { nextDueAt: times.length > 0 ? Math.min(...times) : null, oldestDueAt: row!["oldest_at"] };
     },
 
-    /** The next events in order of the primary key, behind `after`; expired ones among them are to be deleted. */
-    async walkEvents(after: [tenantId: string, eventId: string], limit: number) {
-      const { results } = await db
-        .prepare(
-          `select tenant_id, id, payload_ref, expires_at from event
-           where (tenant_id, id) > (?, ?) order by tenant_id, id limit ?`,
-        )
-        .bind(...after, limit)
-        .all<Row>();
-      return results.map((row) => ({
+    /**
+     * Up to `limit` events with ids before `beforeId`, of the next TENANTS_PER_WALK tenants behind `after`, and where to go on;
+     * null at the end. Reads old events only, however many young ones there are. Primary keys.
+     */
+    async walkOldEvents(after: [tenantId: string, eventId: string], beforeId: string, limit: number) {
+      const tenants = `select id from tenant where id >= ?1 order by id limit ${TENANTS_PER_WALK}`;
+      const [events, last] = await db.batch<Row>([
+        db
+          .prepare(
+            `select e.tenant_id, e.id, e.payload_ref, e.expires_at from (${tenants}) t
+             cross join event e on e.tenant_id = t.id and e.id < ?3
+             where t.id > ?1 or e.id > ?2
+             order by e.tenant_id, e.id limit ?4`,
+          )
+          .bind(...after, beforeId, limit),
+        db.prepare(`select max(id) as id, count(*) as n from (${tenants})`).bind(after[0]),
+      ]);
+      const rows = events!.results.map((row) => ({
         tenantId: row["tenant_id"] as string,
         id: row["id"] as string,
         payloadRef: row["payload_ref"] as string,
         expiresAt: row["expires_at"] as number,
       }));
+      const end = rows.at(-1);
+      const window = last!.results[0]!;
+      if (rows.length === limit) return { events: rows, next: [end!.tenantId, end!.id] as [string, string] };
+      // Behind every event of the last tenant that was looked at.
+      if (window["n"] === TENANTS_PER_WALK) return { events: rows, next: [window["id"], "~"] as [string, string] };
+      return { events: rows, next: null };
     },
 
     /** Deletes events with their deliveries and attempts, but for those with a delivery that is still open. */
@@ -187,6 +201,10 @@ export function createWatchLedger(db: D1Database) {
       ]);
     },
   };
+}
+
+function toHoldKey(row: Row): HoldKey {
+  return [row["hold_until"], row["tenant_id"], row["event_id"], row["endpoint_id"], row["replay_no"]];
 }
 
 function toRef(row: Row): DeliveryRef & { tenantId: string } {

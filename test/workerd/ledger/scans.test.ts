@@ -109,7 +109,7 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
   );
   await counting("next due", (bindings) => createWatchLedger(db(bindings)).findNextDue(Date.now()));
   await counting("ended holds", (bindings) => createWatchLedger(db(bindings)).listEndedHolds(Date.now(), 500));
-  await counting("stranded holds", (bindings) => createWatchLedger(db(bindings)).listStrandedHolds(0, 500));
+  await counting("stranded holds", (bindings) => createWatchLedger(db(bindings)).listStrandedHolds(null, 500));
   await counting("make due", (bindings) => createActLedger(db(bindings)).makeDue(tenant.id, ref, Date.now()));
   await counting("find delivery", (bindings) => createReadLedger(db(bindings)).findDelivery(tenant.id, ref, 0));
   await counting("attempts", (bindings) => createReadLedger(db(bindings)).listAttempts(tenant.id, ref));

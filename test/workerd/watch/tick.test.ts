@@ -6,6 +6,7 @@ import { composeWatch } from "../../../src/compose.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** A watchdog over the real ledger that sees one tenant's work, at any moment, and rings into a list. */
 function createWatch(scene: Scene) {
@@ -22,7 +23,10 @@ function createWatch(scene: Scene) {
     listLongRetriesDue: async (...args) => mine(await real.listLongRetriesDue(...args)),
     listExpiredLeases: async (...args) => mine(await real.listExpiredLeases(...args)),
     listEndedHolds: async (...args) => mine(await real.listEndedHolds(...args)),
-    walkEvents: async (...args) => mine(await real.walkEvents(...args)),
+    walkOldEvents: async (...args) => {
+      const { events, next } = await real.walkOldEvents(...args);
+      return { events: mine(events), next };
+    },
     ringNow: async (calls) => void rung.push(...calls),
     ringLater: (calls) => void rung.push(...calls),
     queueAgeMs: async () => 0,
@@ -159,34 +163,41 @@ test("a retry that waits longer than a message can rings at its time", async () 
 
 test("an expired event is not shown, and is deleted with its deliveries, attempts and payload; others stay", async () => {
   const scene = await createScene();
-  const [old, young, open] = [await scene.publishOne(), await scene.publishOne(), await scene.publishOne()];
+  const [old, kept, open] = [await scene.publishOne(), await scene.publishOne(), await scene.publishOne()];
   await claim(scene, old, 1, Date.now());
-  await scene.db
-    .prepare("update delivery set status = 'succeeded', terminal_at = 1, expires_at = 2 where event_id = ?")
-    .bind(old.ref.eventId)
-    .run();
-  await scene.db
-    .prepare("update event set expires_at = 2 where id in (?, ?)")
-    .bind(old.ref.eventId, open.ref.eventId)
-    .run();
+  const run = (sql: string, ...values: unknown[]) =>
+    scene.db
+      .prepare(sql)
+      .bind(...values)
+      .run();
+  const end = "update delivery set status = 'succeeded', terminal_at = 1 where event_id in (?, ?)";
+  await run(end, old.ref.eventId, kept.ref.eventId);
+  await run("update event set expires_at = 2 where id in (?, ?)", old.ref.eventId, open.ref.eventId);
+  // Kept longer than the setting says, for the sake of a delivery with a long window.
+  await run("update event set expires_at = ? where id = ?", Date.now() + 60 * DAY_MS, kept.ref.eventId);
   const payload = await scene.db
     .prepare("select payload_ref from event where id = ?")
     .bind(old.ref.eventId)
     .first("payload_ref");
   expect((await scene.tenant.api.get(`/v1/events/${old.ref.eventId}`)).status).toBe(404);
+  const left = async (table: string, column: string, { ref }: typeof old) =>
+    scene.db.prepare(`select count(*) as n from ${table} where ${column} = ?`).bind(ref.eventId).first("n");
 
-  await createWatch(scene).tick();
-  const left = async (table: string, column: string, id: string) =>
-    scene.db.prepare(`select count(*) as n from ${table} where ${column} = ?`).bind(id).first("n");
+  const watch = createWatch(scene);
+  // What is younger than the retention is not even looked at.
+  await watch.tick();
+  expect(await left("event", "id", old)).toBe(1);
+  watch.forward(31 * DAY_MS);
+  await watch.tick();
   for (const [table, column] of [
     ["event", "id"],
     ["delivery", "event_id"],
     ["attempt", "event_id"],
   ] as const) {
-    expect(await left(table, column, old.ref.eventId)).toBe(0);
+    expect(await left(table, column, old)).toBe(0);
   }
-  expect(await left("event", "id", young.ref.eventId)).toBe(1);
-  // A delivery that is still open keeps its event until it has ended.
-  expect(await left("event", "id", open.ref.eventId)).toBe(1);
   expect(await (env as Env).PAYLOADS.head((payload as string).split("#")[0]!)).toBeNull();
+  expect(await left("event", "id", kept)).toBe(1);
+  // A delivery that is still open keeps its event until it has ended.
+  expect(await left("event", "id", open)).toBe(1);
 });

@@ -1,0 +1,82 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { compilePattern } from "../../../src/core/event-type.ts";
+import { createMatcher, type MatchableSubscription } from "../../../src/core/match.ts";
+
+const SEED = { seed: 20_271, numRuns: 300 };
+
+const patterns = fc.constantFrom("*", "order.*", "order.paid", "*.paid", "order.*.eu", "user.made");
+const types = fc.constantFrom("order.paid", "order.paid.eu", "user.made", "user", "order");
+
+/** Oldest first, as the ledger gives them; the ids say the age. */
+const subscriptionLists = fc
+  .array(
+    fc.record({
+      endpointId: fc.constantFrom("ep_a", "ep_b", "ep_c", "ep_d"),
+      eventTypePattern: patterns,
+      maxAgeSeconds: fc.integer({ min: 1, max: 9 }),
+      endpointDisabled: fc.boolean(),
+    }),
+    { maxLength: 12 },
+  )
+  .map((list): MatchableSubscription[] => list.map((fields, n) => ({ id: `sub_${n}`, ...fields })));
+
+function subscription(over: Partial<MatchableSubscription>): MatchableSubscription {
+  const fields = { id: "sub_1", endpointId: "ep_a", eventTypePattern: "*", maxAgeSeconds: 60, endpointDisabled: false };
+  return { ...fields, ...over };
+}
+
+test("an endpoint gets one delivery if any of its subscriptions match, and none otherwise", () => {
+  fc.assert(
+    fc.property(subscriptionLists, types, (subscriptions, type) => {
+      const owed = createMatcher(subscriptions)(type).map(({ endpointId }) => endpointId);
+      const matching = subscriptions.filter(({ eventTypePattern }) => compilePattern(eventTypePattern)(type));
+      expect(owed).toEqual([...new Set(matching.map(({ endpointId }) => endpointId))].toSorted());
+    }),
+    SEED,
+  );
+});
+
+test("a delivery carries the oldest subscription that matches, with that one's window and its endpoint's state", () => {
+  fc.assert(
+    fc.property(subscriptionLists, types, (subscriptions, type) => {
+      for (const delivery of createMatcher(subscriptions)(type)) {
+        const oldest = subscriptions.find(
+          ({ endpointId, eventTypePattern }) =>
+            endpointId === delivery.endpointId && compilePattern(eventTypePattern)(type),
+        )!;
+        const { id, endpointId, maxAgeSeconds, endpointDisabled } = oldest;
+        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled });
+      }
+    }),
+    SEED,
+  );
+});
+
+test("an older subscription that does not match leaves the place to a younger one that does", () => {
+  const match = createMatcher([
+    subscription({ id: "sub_1", eventTypePattern: "user.*" }),
+    subscription({ id: "sub_2", eventTypePattern: "order.*", maxAgeSeconds: 7 }),
+  ]);
+  expect(match("order.paid")).toMatchObject([{ subscriptionId: "sub_2", maxAgeSeconds: 7 }]);
+});
+
+test("asking again gives the same deliveries, whichever types were asked for between", () => {
+  fc.assert(
+    fc.property(subscriptionLists, fc.array(types, { minLength: 2, maxLength: 10 }), (subscriptions, asked) => {
+      const match = createMatcher(subscriptions);
+      for (const type of asked) expect(match(type)).toEqual(createMatcher(subscriptions)(type));
+    }),
+    SEED,
+  );
+});
+
+test("answers are kept by type, and a producer that invents types does not make them grow past a thousand", () => {
+  const match = createMatcher([subscription({})]);
+  const first = match("kept.type");
+  for (let n = 0; n < 999; n++) match(`invented.type_${n}`);
+  expect(match("kept.type")).toBe(first);
+  match("invented.one_more");
+  expect(match("kept.type")).not.toBe(first);
+  expect(match("kept.type")).toEqual(first);
+});
