@@ -21,6 +21,8 @@ const relay = await startRelay({
 
 let stopping = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  // Miniflare's own handler would end the process in the middle of the stop, with a code that says it was killed.
+  process.removeAllListeners(signal);
   process.on(signal, async () => {
     if (stopping) return;
     stopping = true;
