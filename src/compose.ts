@@ -9,6 +9,7 @@ import { createPublishConfigCache, type PublishConfigCache } from "./app/publish
 import type { Runtime } from "./app/runtime.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
 import { parseSettings } from "./env.ts";
+import type { ReportDeps } from "./queue/consumer.ts";
 import { sendMessage, sendRings } from "./queue/producer.ts";
 import { createApiKeyStore } from "./storage/config/api-keys.ts";
 import { createEndpointStore } from "./storage/config/endpoints.ts";
@@ -31,6 +32,8 @@ const CENTRAL_SHARD = "0";
 const ARM_INTERVAL_MS = 10_000;
 const WATCHDOG_DELAY_MS = 30_000;
 const REPORT_DELAY_SECONDS = 5;
+/** A report that is due is in the ledger, or put off again, within this time. */
+const REPORT_SLACK_MS = 60_000;
 const CLOSINGS_PER_BATCH = 50;
 /** While the queue refuses, a watchdog's tick waits this long for the attempts it makes itself. */
 const DIRECT_WAIT_MS = 2_000;
@@ -104,7 +107,12 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
 }
 
 /** For consumers of doorbells and reports; `kind` says who works, for `worker_id`. */
-export function composeDeliver(env: Env, context: Context, shard: string, kind: "queue" | "lane"): DeliverDeps {
+export function composeDeliver(
+  env: Env,
+  context: Context,
+  shard: string,
+  kind: "queue" | "lane",
+): DeliverDeps & ReportDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);
   const close = createCloseLedger(db);
@@ -123,14 +131,18 @@ export function composeDeliver(env: Env, context: Context, shard: string, kind: 
     inFlight,
     // RPC's types forget tuples.
     send: (request) => context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
-    queueReport: (report) => sendMessage(env.OUTCOMES, { shard, report }, REPORT_DELAY_SECONDS),
+    async queueReport(report) {
+      await sendMessage(env.OUTCOMES, { shard, report }, REPORT_DELAY_SECONDS);
+      await awaitReports(env, shard, REPORT_DELAY_SECONDS);
+    },
+    awaitReports: (delaySeconds) => awaitReports(env, shard, delaySeconds),
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
     background: (work) => context.waitUntil(work),
     logFault,
   };
 }
 
-export function composeWatch(env: Env, context: Context, shard: string): WatchDeps {
+export function composeWatch(env: Env, context: Context, shard: string): Omit<WatchDeps, "reportsUntil"> {
   const db = database(env, shard);
   const direct = composeDeliver(env, context, shard, "queue");
   return {
@@ -155,7 +167,6 @@ export function composeWatch(env: Env, context: Context, shard: string): WatchDe
       const oldest = metrics.flatMap((known) => known?.oldestMessageTimestamp?.getTime() ?? []);
       return oldest.length > 0 ? Math.max(0, runtime.now() - Math.min(...oldest)) : 0;
     },
-    reportsWaiting: async () => (await metricsOf(env.OUTCOMES))?.backlogCount ?? 0,
   };
 }
 
@@ -199,6 +210,14 @@ function ringInBackground(
       .arm(WATCHDOG_DELAY_MS)
       .catch((error: unknown) => logFault("arm watchdog", error)),
   );
+}
+
+/** The queue has the report in any case; the watchdog is told so that it does not take the attempt for abandoned. */
+async function awaitReports(env: Env, shard: string, delaySeconds: number): Promise<void> {
+  const until = runtime.now() + delaySeconds * 1_000 + REPORT_SLACK_MS;
+  await watchdog(env, shard)
+    .awaitReports(until)
+    .catch((error: unknown) => logFault("await reports", error));
 }
 
 function watchdog(env: Env, shard: string) {

@@ -2,6 +2,8 @@ import { DurableObject } from "cloudflare:workers";
 import { createWatchState, tick, type WatchState } from "../app/watch/tick.ts";
 import { composeWatch } from "../compose.ts";
 
+const REPORTS_UNTIL = "reports-until";
+
 /**
  * One a shard, named `watchdog:<shard>`. Holds nothing on disk but its alarm: what it looks after are rows. Forgetting its
  * memory costs doubled doorbells.
@@ -17,13 +19,23 @@ export class Watchdog extends DurableObject<Env> {
     if (set === null || set > at || set < Date.now() - 10_000) await this.ctx.storage.setAlarm(at);
   }
 
+  /**
+   * A report of an attempt is on its way to the ledger by another road, and will have been tried again by then: until then
+   * no lease is taken for abandoned. On disk, since forgetting it would make a request twice.
+   */
+  async awaitReports(until: number): Promise<void> {
+    const known = (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
+    if (until > known) await this.ctx.storage.put(REPORTS_UNTIL, until);
+  }
+
   /** Never throws: an alarm that throws six times is dropped for good. */
   override async alarm(): Promise<void> {
     const shard = this.ctx.id.name!.slice("watchdog:".length);
     let nextAt: number | null = Date.now() + 30_000;
     try {
       this.#state ??= createWatchState(Date.now());
-      nextAt = await tick(composeWatch(this.env, this.ctx, shard), this.#state);
+      const reportsUntil = async () => (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
+      nextAt = await tick({ ...composeWatch(this.env, this.ctx, shard), reportsUntil }, this.#state);
     } catch (error) {
       console.error(JSON.stringify({ level: "error", event: "fault", what: "watchdog", error: String(error) }));
     }

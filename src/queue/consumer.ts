@@ -5,7 +5,14 @@ import type { AttemptReport } from "../app/deliver/report.ts";
 import { ReportMessage, RingMessage } from "./messages.ts";
 
 /** Seconds before a message is tried again, by how often it was: the ledger or the payload store is away. */
-const RETRY_DELAYS_SECONDS = [1, 5, 15, 60];
+const RING_DELAYS_SECONDS = [1, 5, 15, 60];
+/** A delivery waits for its report, so it is tried more often. */
+const REPORT_DELAYS_SECONDS = [1, 5, 10, 15];
+
+export interface ReportDeps extends RecordAttemptDeps {
+  /** Says that a report is tried again after this delay, so that nobody takes its attempt for abandoned meanwhile. */
+  awaitReports(delaySeconds: number): Promise<void>;
+}
 
 type Deps<T> = (shard: string) => T;
 
@@ -31,25 +38,28 @@ export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps
         for (const { message } of ofShard) message.ack();
       } catch (error) {
         logFault(`deliver from ${batch.queue}`, error);
-        for (const { message } of ofShard) message.retry({ delaySeconds: retryDelay(message) });
+        for (const { message } of ofShard) message.retry({ delaySeconds: delayOf(message, RING_DELAYS_SECONDS) });
       }
     }),
   );
 }
 
 /** Puts waiting attempt reports on record. One that the ledger refuses stays in the queue. */
-export async function consumeReports(batch: MessageBatch, depsOf: Deps<RecordAttemptDeps>): Promise<void> {
+export async function consumeReports(batch: MessageBatch, depsOf: Deps<ReportDeps>): Promise<void> {
   await Promise.all(
     batch.messages.map(async (message) => {
       const waiting = ReportMessage.safeParse(message.body);
       if (!waiting.success) return dropMalformed(batch, message);
+      const { shard, report } = waiting.data;
+      const deps = depsOf(shard);
       try {
-        const { shard, report } = waiting.data;
-        await recordAttempt(depsOf(shard), report as unknown as AttemptReport);
+        await recordAttempt(deps, report as unknown as AttemptReport);
         message.ack();
       } catch (error) {
         logFault(`record from ${batch.queue}`, error);
-        message.retry({ delaySeconds: retryDelay(message) });
+        const delaySeconds = delayOf(message, REPORT_DELAYS_SECONDS);
+        message.retry({ delaySeconds });
+        await deps.awaitReports(delaySeconds);
       }
     }),
   );
@@ -72,8 +82,8 @@ function toCalls({ tenant, deliveries }: RingMessage): DeliveryCall[] {
   return deliveries.map(([deliveryId, attemptNumber]) => ({ tenantId: tenant, deliveryId, attemptNumber }));
 }
 
-function retryDelay({ attempts }: Message): number {
-  return RETRY_DELAYS_SECONDS[Math.min(attempts, RETRY_DELAYS_SECONDS.length) - 1] ?? 1;
+function delayOf({ attempts }: Message, delaysSeconds: number[]): number {
+  return delaysSeconds[Math.min(attempts, delaysSeconds.length) - 1] ?? 1;
 }
 
 function logFault(what: string, error: unknown): void {

@@ -53,8 +53,8 @@ export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runt
   ringNow(calls: DeliveryCall[]): Promise<void>;
   /** How long the oldest waiting doorbell has waited; 0 when unknown. */
   queueAgeMs(): Promise<number>;
-  /** How many attempt reports wait in the outcomes queue; 0 when unknown. */
-  reportsWaiting(): Promise<number>;
+  /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
+  reportsUntil(): Promise<number>;
   logFault(what: string, error: unknown): void;
 }
 
@@ -131,8 +131,7 @@ async function nextTickAt(deps: WatchDeps, state: WatchState): Promise<number | 
 
 /** A request may have been made and its report be waiting while the ledger was away: such reports go first. */
 async function recoverLeases(deps: WatchDeps, now: number): Promise<boolean> {
-  const reportsWaiting = await deps.reportsWaiting();
-  const endedBefore = reportsWaiting > 0 ? now - MAX_REPORT_WAIT_MS : now;
+  const endedBefore = (await deps.reportsUntil()) > now ? now - MAX_REPORT_WAIT_MS : now;
   const leases = await deps.listExpiredLeases(endedBefore, PAGE);
   let recovered = 0;
   for (const lease of leases) {
@@ -181,8 +180,9 @@ async function ringLongRetries(deps: WatchDeps, state: WatchState, now: number):
 async function ringOverdue(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
   if (state.overdueAfter === null && now - state.overduePassAt < OVERDUE_MS) return false;
   const until = now - Math.max(OVERDUE_MS, await deps.queueAgeMs());
-  if (state.overdueAfter === null) state.overduePassAt = now;
   const due = await deps.listDue(until, state.overdueAfter, PAGE);
+  // A pass that finds nothing puts nothing off.
+  if (state.overdueAfter === null && due.length > 0) state.overduePassAt = now;
   if (due.length > 0) await deps.ringNow(due.map(toCall));
   state.overdueAfter = due.length === PAGE ? due.at(-1)! : null;
   return due.length === PAGE;

@@ -1,4 +1,7 @@
+import { eventually } from "./eventually.ts";
 import { OPERATOR_TOKEN } from "./relay-process.ts";
+
+export { eventually };
 
 export interface Answer {
   status: number;
@@ -76,20 +79,6 @@ export async function expectStatus(status: number, answer: Promise<Answer>): Pro
   const { status: got, body } = await answer;
   if (got !== status) throw new Error(`Expected ${status}, got ${got}: ${JSON.stringify(body)}`);
   return body;
-}
-
-/** Polls until `check` gives something; fails after the time given (default 30 s). */
-export async function eventually<T>(
-  check: () => Promise<T | null | undefined | false>,
-  timeoutMs = 30_000,
-): Promise<T> {
-  const giveUpAt = Date.now() + timeoutMs;
-  for (;;) {
-    const value = await check();
-    if (value) return value;
-    if (Date.now() > giveUpAt) throw new Error(`Did not come about within ${timeoutMs} ms: ${check}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 /** The delivery once it is terminal, attempts included. */

@@ -86,3 +86,13 @@ export async function startReceiver(handler: Handler = (_, response) => void res
     },
   };
 }
+
+/** Runs a test against a receiver of its own, which is closed whatever comes of it. */
+export async function withReceiver<T>(use: (receiver: Receiver) => Promise<T>): Promise<T> {
+  const receiver = await startReceiver();
+  try {
+    return await use(receiver);
+  } finally {
+    await receiver.close();
+  }
+}

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { groupEnded } from "./process-group.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const node = join(root, "node_modules/.bin/node");
@@ -13,10 +14,12 @@ export const OPERATOR_TOKEN = "e2e-operator-token";
 export interface RelayProcess {
   url: string;
   stateDir: string;
+  /** The process group of the relay and all it starts. */
+  group: number;
   /** Everything the process has printed so far, standard output and error. */
   printed(): string;
-  /** SIGTERM, and waits for the exit. Gives back the exit code. */
-  stop(): Promise<number | null>;
+  /** SIGTERM unless told otherwise, and waits for the exit. Gives back the exit code. */
+  stop(signal?: "SIGTERM" | "SIGINT"): Promise<number | null>;
   /** SIGKILL to the whole process group, as if the machine had died. */
   kill(): Promise<void>;
 }
@@ -24,14 +27,20 @@ export interface RelayProcess {
 export interface StartOptions {
   /** Kept from an earlier start; a new folder otherwise. */
   stateDir?: string;
-  env?: Record<string, string>;
+  /** A free one otherwise. */
+  port?: number;
+  /** What is undefined is taken out of the environment. */
+  env?: Record<string, string | undefined>;
+  /** What to run instead of the start script itself. */
+  command?: [file: string, ...args: string[]];
 }
 
 /** Starts the real relay, as `npm start` does, in a process group of its own on a free port. */
 export async function startRelayProcess(options: StartOptions = {}): Promise<RelayProcess> {
   const stateDir = options.stateDir ?? createStateDir();
-  const port = await freePort();
-  const child = spawn(node, ["scripts/start.ts"], {
+  const port = options.port ?? (await freePort());
+  const [file, ...args] = options.command ?? [node, "scripts/start.ts"];
+  const child = spawn(file, args, {
     cwd: root,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
@@ -61,9 +70,13 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
   return {
     url,
     stateDir,
+    group: child.pid!,
     printed: () => printed,
-    stop: () => ended(() => child.kill("SIGTERM")),
-    kill: async () => void (await ended(() => process.kill(-child.pid!, "SIGKILL"))),
+    stop: (signal = "SIGTERM") => ended(() => child.kill(signal)),
+    async kill() {
+      await ended(() => process.kill(-child.pid!, "SIGKILL"));
+      await groupEnded(child.pid!);
+    },
   };
 }
 

@@ -10,12 +10,12 @@ const MINUTE_MS = 60_000;
 type Closing = Parameters<WatchDeps["closeAttempts"]>[0][number];
 
 describe("leases that ran out", () => {
-  /** A ledger with one lease that ended `endedMsAgo`; `waiting` reports are on their way to it. */
-  async function recovered(endedMsAgo: number, waiting: number): Promise<Closing[]> {
+  /** A ledger with one lease that ended `endedMsAgo`; reports may be on their way to it for `waitMs` more. */
+  async function recovered(endedMsAgo: number, waitMs: number): Promise<Closing[]> {
     const closings: Closing[] = [];
     const lease = attemptReport({ attemptNumber: 3, token: "token-3", requestedAt: T0 - endedMsAgo - 45_000 });
     const { deps } = quietScene({
-      reportsWaiting: async () => waiting,
+      reportsUntil: async () => T0 + waitMs,
       listExpiredLeases: async (endedBy) => (T0 - endedMsAgo <= endedBy ? [lease] : []),
       closeAttempts: async (batch) => void closings.push(...batch),
     });

@@ -25,12 +25,11 @@ describe("when to tick again", () => {
     ["a minute at most", 3_600, null, 60],
     ["a second at least", 0.2, null, 1],
     ["a second, too, for a lease that cannot be recovered yet", -300, null, 1],
-    ["when what is due would be overdue", null, -10, 30],
+    ["when what is due would be overdue", null, -10, 20],
     ["the earlier of the two", 12, -10, 12],
   ])("is at %s", async (_name, nextDueInSeconds, oldestDueInSeconds, inSeconds) => {
     const at = (seconds: number | null) => (seconds === null ? null : T0 + seconds * SECOND_MS);
     const times = { nextDueAt: at(nextDueInSeconds), oldestDueAt: at(oldestDueInSeconds) };
-    // The pass over overdue work was made in this very tick, so the next one is due in thirty seconds.
     const { deps } = quietScene({ findNextDue: async () => times });
     expect(await tick(deps, createWatchState(T0))).toBe(T0 + inSeconds * SECOND_MS);
   });
@@ -66,7 +65,7 @@ describe("a step that fails", () => {
 
   test.each<[string, string, Partial<WatchDeps>]>([
     ["recover leases", "listExpiredLeases", { listExpiredLeases: refuse }],
-    ["recover leases", "listExpiredLeases", { reportsWaiting: refuse }],
+    ["recover leases", "listExpiredLeases", { reportsUntil: refuse }],
     ["recover a lease", "", { listExpiredLeases: async () => [lease(1, 1)], closeAttempts: refuse }],
     ["end holds", "listEndedHolds", { listEndedHolds: refuse }],
     ["end holds", "", { listEndedHolds: async () => [dueDelivery(1, 1)], endDeliveries: refuse }],

@@ -12,7 +12,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 function createWatch(scene: Scene) {
   const rung: DeliveryCall[] = [];
   let aheadMs = 0;
-  let reports = 0;
+  let reportsUntil = 0;
   const mine = <T extends { tenantId: string }>(rows: T[]) =>
     rows.filter(({ tenantId }) => tenantId === scene.tenant.id);
   const real = composeWatch(env as Env, scene.context.context, scene.tenant.shard);
@@ -30,13 +30,13 @@ function createWatch(scene: Scene) {
     ringNow: async (calls) => void rung.push(...calls),
     ringLater: (calls) => void rung.push(...calls),
     queueAgeMs: async () => 0,
-    reportsWaiting: async () => reports,
+    reportsUntil: async () => reportsUntil,
   };
   const state = createWatchState(Date.now());
   return {
     rung,
     forward: (ms: number) => void (aheadMs += ms),
-    setReportsWaiting: (count: number) => void (reports = count),
+    awaitReportsFor: (ms: number) => void (reportsUntil = Date.now() + aheadMs + ms),
     tick: () => tick(deps, state),
   };
 }
@@ -90,7 +90,7 @@ test("leases wait while reports of attempts are on their way to the ledger, but 
   const delivery = await scene.publishOne();
   const watch = createWatch(scene);
   await claim(scene, delivery, 1, Date.now());
-  watch.setReportsWaiting(1);
+  watch.awaitReportsFor(60 * MINUTE_MS);
   watch.forward(MINUTE_MS);
   await watch.tick();
   expect(await delivery.read()).toMatchObject({ status: "processing" });

@@ -30,7 +30,7 @@ export function quietScene(over: Partial<WatchDeps> = {}) {
     listRecentAnswers: async () => [],
     releaseHeldPart: async () => [],
     queueAgeMs: async () => 0,
-    reportsWaiting: async () => 0,
+    reportsUntil: async () => 0,
     ringNow: async (calls) => void rung.push(calls.map(({ deliveryId }) => deliveryId)),
     ringLater: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),

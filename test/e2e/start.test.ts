@@ -1,0 +1,103 @@
+import { readFileSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createClient, createEndpoint, createTenant, expectStatus, terminalDelivery } from "./support/client.ts";
+import { groupEnded, runningInGroup } from "./support/process-group.ts";
+import { startReceiver, type Receiver } from "./support/receiver.ts";
+import { createStateDir, startRelayProcess, type StartOptions } from "./support/relay-process.ts";
+import { verifyJson } from "./support/signature.ts";
+
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+afterAll(() => receiver.close());
+
+async function start(options: StartOptions = {}) {
+  const relay = await startRelayProcess(options);
+  onTestFinished(async () => void (await relay.stop()));
+  return relay;
+}
+
+const order = { type: "order.created", source: "orders", payload: { id: 1 }, idempotency_key: "order-1" };
+
+test("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
+  // As a shell has it: what `npm test` adds to the path is not there.
+  const path = process.env["PATH"]!.split(delimiter).filter((folder) => !folder.includes("node_modules"));
+  const npmSettings = Object.keys(process.env).filter((name) => name.startsWith("npm_"));
+  const relay = await start({
+    command: ["npm", "start"],
+    env: { ...Object.fromEntries(npmSettings.map((name) => [name, undefined])), PATH: path.join(delimiter) },
+  });
+  expect(relay.url).toMatch(/^http:\/\/localhost:\d+$/);
+  expect(await expectStatus(200, createClient(relay.url, null).get("/health"))).toEqual({ status: "ok" });
+  const tenant = await createTenant(relay.url);
+  await createEndpoint(tenant, { url: receiver.url });
+  const event = await expectStatus(202, tenant.admin.post("/v1/events", order));
+  expect(await terminalDelivery(tenant, event.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+  expect(runningInGroup(relay.group).join("\n")).toContain("workerd");
+
+  expect(await relay.stop("SIGTERM")).toBe(0);
+  await groupEnded(relay.group);
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with exit code 0 and no process left", async (signal) => {
+  const relay = await start();
+  expect(runningInGroup(relay.group).join("\n")).toContain("workerd");
+  expect(await relay.stop(signal)).toBe(0);
+  await groupEnded(relay.group);
+  await expect(fetch(`${relay.url}/health`)).rejects.toThrow();
+});
+
+test("a restart keeps events, idempotency keys, API keys and signing secrets", async () => {
+  const first = await start();
+  const tenant = await createTenant(first.url);
+  const endpoint = await createEndpoint(tenant, { url: receiver.url });
+  const event = await expectStatus(202, tenant.admin.post("/v1/events", order));
+  const delivered = await terminalDelivery(tenant, event.deliveries[0].id);
+  const keyFile = join(first.stateDir, "secrets-key");
+  const secretsKey = readFileSync(keyFile, "utf8");
+  expect(secretsKey).toMatch(/^local:[A-Za-z0-9+/]{43}=\n$/);
+  expect(statSync(keyFile).mode & 0o077).toBe(0);
+  await first.stop();
+
+  const second = await start({ stateDir: first.stateDir });
+  const admin = createClient(second.url, tenant.adminKey);
+  expect(readFileSync(keyFile, "utf8")).toBe(secretsKey);
+  expect(await expectStatus(200, admin.get(`/v1/deliveries/${delivered.id}`))).toEqual(delivered);
+  expect(await expectStatus(200, admin.get(`/v1/events/${event.id}/payload`))).toEqual(order.payload);
+  const again = await expectStatus(200, admin.post("/v1/events", order));
+  expect(again).toMatchObject({ id: event.id, duplicate: true });
+
+  const next = await expectStatus(202, admin.post("/v1/events", { ...order, idempotency_key: "order-2" }));
+  await terminalDelivery({ ...tenant, admin }, next.deliveries[0].id);
+  const request = receiver.received.find(({ headers }) => headers["x-webhook-event-id"] === next.id)!;
+  expect(verifyJson(endpoint.secret, request)).toMatchObject({ id: next.id, payload: order.payload });
+});
+
+test("settings come from the environment, and without them the local defaults hold", async () => {
+  const stateDir = createStateDir();
+  const url = "http://127.0.0.1:9/hook";
+  const byDefault = await start({ stateDir, env: { OPERATOR_TOKEN: undefined } });
+  const operator = createClient(byDefault.url, "dev-operator-token");
+  const tenant = await expectStatus(201, operator.post("/v1/tenants", { name: "local" }));
+  const asTenant = { "X-Tenant-Id": tenant.id };
+  await expectStatus(201, operator.post("/v1/endpoints", { url }, asTenant));
+  await byDefault.stop();
+
+  const strict = await start({
+    stateDir,
+    env: { OPERATOR_TOKEN: "a-token-of-my-own-choice", ALLOW_PRIVATE_DESTINATIONS: "false" },
+  });
+  expect((await createClient(strict.url, "dev-operator-token").get("/v1/tenants")).status).toBe(401);
+  const own = createClient(strict.url, "a-token-of-my-own-choice");
+  expect((await expectStatus(200, own.get("/v1/tenants"))).data).toHaveLength(1);
+  const refused = await expectStatus(422, own.post("/v1/endpoints", { url }, asTenant));
+  expect(refused).toMatchObject({ code: "validation_failed", errors: [{ path: "url" }] });
+  await expectStatus(201, own.post("/v1/endpoints", { url: "https://example.com/hook" }, asTenant));
+});
+
+test("a port that is taken is said, and ends the start", async () => {
+  const { port } = new URL(receiver.url);
+  await expect(startRelayProcess({ port: Number(port) })).rejects.toThrow(/exited with [1-9].*in use/s);
+});

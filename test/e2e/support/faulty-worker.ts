@@ -1,0 +1,126 @@
+/**
+ * The Worker with bindings that fail on demand, for tests only. The flags are those of this module: locally one isolate
+ * runs requests, queues and objects alike, so they hold for all of them.
+ */
+import worker, { Watchdog as RealWatchdog } from "../../../src/index.ts";
+import { FAULTS_PATH, type FaultCounts, type Faults } from "./faults.ts";
+
+export { Sender } from "../../../src/index.ts";
+
+let faults: Faults = {};
+let counts: FaultCounts = { ledger: 0, payloads: 0, queues: 0 };
+
+export class Watchdog extends RealWatchdog {
+  constructor(context: DurableObjectState, env: Env) {
+    super(context, faultyEnv(env));
+  }
+}
+
+export default {
+  async fetch(request, env, context) {
+    if (new URL(request.url).pathname === FAULTS_PATH) return control(request);
+    return worker.fetch(request, faultyEnv(env), context);
+  },
+  queue: (batch, env, context) => worker.queue(batch, faultyEnv(env), context),
+  scheduled: (controller, env) => worker.scheduled(controller, faultyEnv(env)),
+} satisfies ExportedHandler<Env>;
+
+async function control(request: Request): Promise<Response> {
+  const before = counts;
+  if (request.method === "POST") {
+    faults = await request.json<Faults>();
+    counts = { ledger: 0, payloads: 0, queues: 0 };
+  }
+  return Response.json(before);
+}
+
+/** One wrapped env for each real one, since the Worker remembers its settings by it. */
+const wrapped = new WeakMap<Env, Env>();
+
+function faultyEnv(env: Env): Env {
+  let faulty = wrapped.get(env);
+  if (!faulty) {
+    const bindings = Object.entries(env).map(([name, binding]) => [name, faultyBinding(name, binding)]);
+    wrapped.set(env, (faulty = Object.fromEntries(bindings) as Env));
+  }
+  return faulty;
+}
+
+function faultyBinding(name: string, binding: unknown): unknown {
+  if (/^DB(_\d+)?$/.test(name)) return faultyDatabase(binding as D1Database);
+  if (name === "PAYLOADS") return faultyBucket(binding as R2Bucket);
+  if (["FIRST_ATTEMPTS", "RETRIES", "OUTCOMES"].includes(name)) return faultyQueue(binding as Queue);
+  return binding;
+}
+
+function faultyDatabase(db: D1Database): D1Database {
+  const real = new WeakMap<D1PreparedStatement, { statement: D1PreparedStatement; sql: string }>();
+
+  function wrap(statement: D1PreparedStatement, sql: string): D1PreparedStatement {
+    const faulty = {
+      bind: (...values: unknown[]) => wrap(statement.bind(...values), sql),
+      first: (...column: [string]) => run([sql], () => statement.first(...column)),
+      all: () => run([sql], () => statement.all()),
+      run: () => run([sql], () => statement.run()),
+      raw: (...options: [{ columnNames: true }]) => run([sql], () => statement.raw(...options)),
+    } as D1PreparedStatement;
+    real.set(faulty, { statement, sql });
+    return faulty;
+  }
+
+  return {
+    prepare: (sql: string) => wrap(db.prepare(sql), sql),
+    batch: (statements: D1PreparedStatement[]) => {
+      const known = statements.map((statement) => real.get(statement)!);
+      return run(
+        known.map(({ sql }) => sql),
+        () => db.batch(known.map(({ statement }) => statement)),
+      );
+    },
+  } as D1Database;
+}
+
+async function run<T>(sqls: string[], work: () => Promise<T>): Promise<T> {
+  const fault = takeLedgerFault(sqls);
+  if (fault === "refused") throw new Error("D1_ERROR: refused by the test");
+  const answer = await work();
+  if (fault === "answer_lost") throw new Error("D1_ERROR: the answer was lost by the test");
+  return answer;
+}
+
+function takeLedgerFault(sqls: string[]): "refused" | "answer_lost" | null {
+  const { ledger } = faults;
+  if (!ledger || ledger.times === 0) return null;
+  const isWrite = sqls.some((sql) => /^\s*(insert|update|delete)\b/i.test(sql));
+  if (isWrite !== (ledger.statements === "writes")) return null;
+  if (ledger.containing !== undefined && !sqls.some((sql) => sql.includes(ledger.containing!))) return null;
+  if (ledger.times !== undefined) ledger.times--;
+  counts.ledger++;
+  return ledger.fault;
+}
+
+function faultyBucket(bucket: R2Bucket): R2Bucket {
+  const refuse = () => {
+    counts.payloads++;
+    throw new Error("R2: refused by the test");
+  };
+  return {
+    get: async (...call: [string]) => (faults.payloads?.gets ? refuse() : bucket.get(...call)),
+    put: async (...call: [string, string]) => (faults.payloads?.puts ? refuse() : bucket.put(...call)),
+    delete: (keys: string[]) => bucket.delete(keys),
+  } as R2Bucket;
+}
+
+function faultyQueue(queue: Queue): Queue {
+  const orFault = async (send: () => Promise<unknown>) => {
+    if (!faults.queues) return send();
+    counts.queues++;
+    if (faults.queues === "refused") throw new Error("Queue: refused by the test");
+    return undefined;
+  };
+  return {
+    send: (...call: [unknown]) => orFault(() => queue.send(...call)),
+    sendBatch: (...call: [MessageSendRequest[]]) => orFault(() => queue.sendBatch(...call)),
+    metrics: () => queue.metrics(),
+  } as Queue;
+}
