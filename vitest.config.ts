@@ -50,6 +50,9 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 60_000,
+          // They mostly wait: for retries, leases and the watchdog. They come last, and have the machine to themselves.
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

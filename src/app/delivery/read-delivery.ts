@@ -13,7 +13,11 @@ type DeliveryKey = [createdAt: number, eventId: string, endpointId: string, repl
 
 export interface ReadDeliveryDeps extends Pick<Runtime, "now"> {
   findDelivery(tenantId: string, ref: DeliveryRef, now: number): Promise<Delivery | null>;
-  listAttempts(tenantId: string, ref: DeliveryRef): Promise<Attempt[]>;
+  findDeliveryWithAttempts(
+    tenantId: string,
+    ref: DeliveryRef,
+    now: number,
+  ): Promise<{ delivery: Delivery; attempts: Attempt[] } | null>;
   listDeliveries(
     tenantId: string,
     filters: {
@@ -55,8 +59,10 @@ export async function getDelivery(
   id: string,
 ): Promise<{ delivery: Delivery; attempts: Attempt[] }> {
   requireReader(principal);
-  const delivery = await findDelivery(deps, principal, id);
-  return { delivery, attempts: await deps.listAttempts(principal.tenantId, delivery) };
+  const ref = parseDeliveryId(id);
+  const found = ref.ok ? await deps.findDeliveryWithAttempts(principal.tenantId, ref.value, deps.now()) : null;
+  if (!found) throw notFound("delivery");
+  return found;
 }
 
 /** The delivery behind an id; 404 for one of nothing, of another tenant, or expired. */

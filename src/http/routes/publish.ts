@@ -1,6 +1,6 @@
 import { Hono, type Context } from "hono";
 import { AppError, invalidField } from "../../app/app-error.ts";
-import { authorizePublisher } from "../../app/publish/publish-config.ts";
+import { authorizePublisher, reloadPublisher } from "../../app/publish/publish-config.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
@@ -33,53 +33,74 @@ export function publishRoutes(options: PublishOptions) {
   return new Hono<HttpContext>()
     .post("/", async (c) => {
       const caller = await authorize(options, c);
-      const maxBytes = caller.deps.maxPayloadBytes + FIELD_BYTES;
-      const body = await readBytes(c.req.raw, maxBytes).catch(asPayloadTooLarge);
-      requireJsonType(c);
-      const parsed = parsePublishBody(body);
-      if (!parsed.ok) throw bodyError(parsed.error);
-      const item = toItem(parsed.value);
-      if (item instanceof AppError) throw item;
-      return publishOne(options, c, caller, item);
+      return provingRefusals(caller, async () => {
+        const maxBytes = caller.deps.maxPayloadBytes + FIELD_BYTES;
+        const body = await readBytes(c.req.raw, maxBytes).catch(asPayloadTooLarge);
+        requireJsonType(c);
+        const parsed = parsePublishBody(body);
+        if (!parsed.ok) throw bodyError(parsed.error);
+        const item = toItem(parsed.value);
+        if (item instanceof AppError) throw item;
+        return publishOne(options, c, caller, item);
+      });
     })
     .post("/raw", async (c) => {
       const caller = await authorize(options, c);
-      const payload = await readBytes(c.req.raw, caller.deps.maxPayloadBytes).catch(asPayloadTooLarge);
-      return publishOne(options, c, caller, rawItem(c, payload));
+      return provingRefusals(caller, async () => {
+        const payload = await readBytes(c.req.raw, caller.deps.maxPayloadBytes).catch(asPayloadTooLarge);
+        return publishOne(options, c, caller, rawItem(c, payload));
+      });
     })
     .post("/batch", async (c) => {
       const caller = await authorize(options, c);
-      const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
-      const isNdjson = mediaType(c) === "application/x-ndjson";
-      if (!isNdjson) requireJsonType(c);
-      if (c.req.header("Idempotency-Key") !== undefined) {
-        throw invalidField(
-          "Idempotency-Key",
-          "belongs to one event: in a batch each event has its own idempotency_key",
+      return provingRefusals(caller, async () => {
+        const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
+        const isNdjson = mediaType(c) === "application/x-ndjson";
+        if (!isNdjson) requireJsonType(c);
+        if (c.req.header("Idempotency-Key") !== undefined) {
+          throw invalidField(
+            "Idempotency-Key",
+            "belongs to one event: in a batch each event has its own idempotency_key",
+          );
+        }
+        const parsed = isNdjson ? parseNdjsonBody(body, MAX_BATCH_EVENTS) : parseBatchBody(body, MAX_BATCH_EVENTS);
+        if (!parsed.ok) throw bodyError(parsed.error);
+        const items = parsed.value.map((event) => (event.ok ? toItem(event.value) : bodyError(event.error)));
+        const results = await publishEvents(
+          caller.deps,
+          caller.publisher,
+          items,
+          options.relayRegion(c.env, c.req.raw as Request),
         );
-      }
-      const parsed = isNdjson ? parseNdjsonBody(body, MAX_BATCH_EVENTS) : parseBatchBody(body, MAX_BATCH_EVENTS);
-      if (!parsed.ok) throw bodyError(parsed.error);
-      const items = parsed.value.map((event) => (event.ok ? toItem(event.value) : bodyError(event.error)));
-      const results = await publishEvents(
-        caller.deps,
-        caller.publisher,
-        items,
-        options.relayRegion(c.env, c.req.raw as Request),
-      );
-      return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
+        return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
+      });
     });
 }
+
+type Caller = Awaited<ReturnType<typeof authorize>>;
 
 async function authorize(options: PublishOptions, c: Context<HttpContext>) {
   const { deps, ref } = await findCaller(options, c);
   return { deps, publisher: await authorizePublisher(deps, ref) };
 }
 
+/**
+ * A publish that is refused has no commit that would prove the key it came with, which may be a remembered one. Before the
+ * caller is told what is wrong with its request, the key is looked at again: one that was revoked is 401.
+ */
+async function provingRefusals<T>({ deps, publisher }: Caller, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AppError && error.code !== "unavailable") await reloadPublisher(deps, publisher.ref);
+    throw error;
+  }
+}
+
 async function publishOne(
   options: PublishOptions,
   c: Context<HttpContext>,
-  { deps, publisher }: Awaited<ReturnType<typeof authorize>>,
+  { deps, publisher }: Caller,
   item: PublishItem,
 ) {
   takeIdempotencyHeader(c, item.fields);

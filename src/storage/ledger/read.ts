@@ -56,25 +56,26 @@ export function createReadLedger(db: D1Database) {
     /** Primary key. */
     async findDelivery(tenantId: string, ref: DeliveryRef, now: number): Promise<Delivery | null> {
       const row = await db
-        .prepare(
-          `select ${DELIVERY_COLUMNS} from delivery d
-           where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? and expires_at > ?`,
-        )
+        .prepare(SELECT_DELIVERY)
         .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
         .first<Row>();
       return row && toDelivery(row);
     },
 
-    /** Oldest first. Primary key. */
-    async listAttempts(tenantId: string, ref: DeliveryRef): Promise<Attempt[]> {
-      const { results } = await db
-        .prepare(
-          `select a.*, hex(response_body_sha256) as hash from attempt a
-           where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? order by attempt_number`,
-        )
-        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo)
-        .all<Row>();
-      return results.map(toAttempt);
+    /** A delivery and its attempts, oldest first, as of one moment. Primary keys. */
+    async findDeliveryWithAttempts(tenantId: string, ref: DeliveryRef, now: number) {
+      const key = [tenantId, ref.eventId, ref.endpointId, ref.replayNo];
+      const [deliveries, attempts] = await db.batch<Row>([
+        db.prepare(SELECT_DELIVERY).bind(...key, now),
+        db
+          .prepare(
+            `select a.*, hex(response_body_sha256) as hash from attempt a
+             where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? order by attempt_number`,
+          )
+          .bind(...key),
+      ]);
+      const row = deliveries!.results[0];
+      return row ? { delivery: toDelivery(row), attempts: attempts!.results.map(toAttempt) } : null;
     },
 
     /** Newest first by created_at. See `deliveryWalks` for the indexes. */
@@ -103,6 +104,8 @@ export function createReadLedger(db: D1Database) {
 const EVENT_COLUMNS = "d.*, hex(payload_sha256) as hash";
 const DELIVERY_COLUMNS = `d.*, (select p.policy from retry_policy p
   where p.tenant_id = d.tenant_id and p.id = d.retry_policy_id) as policy`;
+const SELECT_DELIVERY = `select ${DELIVERY_COLUMNS} from delivery d
+  where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? and expires_at > ?`;
 const DELIVERY_KEY_COLUMNS = "created_at, event_id, endpoint_id, replay_no";
 
 function eventWalk(tenantId: string, filters: EventFilters, before: string | null): Walk {

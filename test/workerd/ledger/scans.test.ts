@@ -112,7 +112,9 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
   await counting("stranded holds", (bindings) => createWatchLedger(db(bindings)).listStrandedHolds(null, 500));
   await counting("make due", (bindings) => createActLedger(db(bindings)).makeDue(tenant.id, ref, Date.now()));
   await counting("find delivery", (bindings) => createReadLedger(db(bindings)).findDelivery(tenant.id, ref, 0));
-  await counting("attempts", (bindings) => createReadLedger(db(bindings)).listAttempts(tenant.id, ref));
+  await counting("find delivery with attempts", (bindings) =>
+    createReadLedger(db(bindings)).findDeliveryWithAttempts(tenant.id, ref, 0),
+  );
   await counting("find event", (bindings) => createReadLedger(db(bindings)).findEvent(tenant.id, ref.eventId, 0));
   await counting("deliveries of an event", (bindings) =>
     createReadLedger(db(bindings)).listDeliveries(tenant.id, { eventId: ref.eventId }, null, 5, 0),

@@ -188,7 +188,8 @@ test("an expired event is not shown, and is deleted with its deliveries, attempt
   await watch.tick();
   expect(await left("event", "id", old)).toBe(1);
   watch.forward(31 * DAY_MS);
-  await watch.tick();
+  // A tick looks at some tenants only, and this shard has those of all tests.
+  for (let n = 0; n < 10; n++) await watch.tick();
   for (const [table, column] of [
     ["event", "id"],
     ["delivery", "event_id"],

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  createClient,
+  createEndpoint,
+  createTenant,
+  expectStatus,
+  listAll,
+  type Client,
+  type TestTenant,
+} from "./support/client.ts";
+import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+
+let relay: RelayProcess;
+let tenant: TestTenant;
+let operator: Client;
+let ids: { endpoint: string; subscription: string };
+beforeAll(async () => {
+  relay = await startRelayProcess();
+  tenant = await createTenant(relay.url);
+  operator = createClient(relay.url, OPERATOR_TOKEN);
+  const { id, subscriptionId } = await createEndpoint(tenant, { url: "http://127.0.0.1:9" }, "nothing");
+  ids = { endpoint: id, subscription: subscriptionId };
+});
+afterAll(() => relay.stop());
+
+const ENDPOINT_FIELDS: [field: string, value: unknown][] = [
+  ["ordering_mode", "strict"],
+  ["ordering_mode", "keyed"],
+  ["concurrency_cap", 5],
+  ["rate_limit_per_second", 10],
+  ["max_head_hold_seconds", 60],
+  ["payload_format", "cloudevents"],
+  ["headers", { "X-Team": "orders" }],
+  ["on_exhausted", "block"],
+];
+const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
+  ["filter", "payload.total > 10"],
+  ["schema_version", 2],
+  ["entitlement_scope", "orders.read"],
+  ["event_type_pattern", "hooklane.endpoint.disabled"],
+];
+const TENANT_FIELDS: [field: string, value: unknown][] = [
+  ["plan", "enterprise"],
+  ["status", "suspended"],
+  ["endpoint_quota", 5],
+];
+
+async function expectNotSupported(field: string, answer: ReturnType<Client["call"]>): Promise<void> {
+  const problem = await expectStatus(422, answer);
+  expect(problem.code).toBe("not_supported");
+  expect(problem.errors.map(({ path }: { path: string }) => path.split(".")[0])).toEqual([field]);
+}
+
+describe("what is not built yet is refused by name, and changes nothing", () => {
+  test.each(ENDPOINT_FIELDS)("endpoint.%s = %j", async (field, value) => {
+    const before = await listAll(tenant, "/v1/endpoints");
+    await expectNotSupported(field, tenant.admin.post("/v1/endpoints", { url: "http://127.0.0.1:9", [field]: value }));
+    const changed = { name: "changed", [field]: value };
+    await expectNotSupported(field, tenant.admin.call("PATCH", `/v1/endpoints/${ids.endpoint}`, changed));
+    expect(await listAll(tenant, "/v1/endpoints")).toEqual(before);
+  });
+
+  test.each(SUBSCRIPTION_FIELDS)("subscription.%s = %j", async (field, value) => {
+    const before = await listAll(tenant, "/v1/subscriptions");
+    const created = { endpoint_id: ids.endpoint, event_type_pattern: "*", [field]: value };
+    await expectNotSupported(field, tenant.admin.post("/v1/subscriptions", created));
+    const changed = { retry_policy: { max_attempts: 1 }, [field]: value };
+    await expectNotSupported(field, tenant.admin.call("PATCH", `/v1/subscriptions/${ids.subscription}`, changed));
+    expect(await listAll(tenant, "/v1/subscriptions")).toEqual(before);
+  });
+
+  test.each(TENANT_FIELDS)("tenant.%s = %j", async (field, value) => {
+    const before = await expectStatus(200, operator.get(`/v1/tenants/${tenant.id}`));
+    await expectNotSupported(field, operator.post("/v1/tenants", { name: "new", [field]: value }));
+    const changed = { name: "changed", [field]: value };
+    await expectNotSupported(field, operator.call("PATCH", `/v1/tenants/${tenant.id}`, changed));
+    expect(await expectStatus(200, operator.get(`/v1/tenants/${tenant.id}`))).toEqual(before);
+  });
+
+  test("event.variants", async () => {
+    const event = { type: "t", source: "orders", payload: 1, variants: [{ schema_version: 2, payload: 2 }] };
+    await expectNotSupported("variants", tenant.admin.post("/v1/events", event));
+    const { results } = await expectStatus(202, tenant.admin.post("/v1/events/batch", { events: [event] }));
+    expect(results).toEqual([{ status: 422, error: expect.objectContaining({ code: "not_supported" }) }]);
+    expect(await listAll(tenant, "/v1/events")).toEqual([]);
+  });
+
+  test.each(["/v1/endpoints", "/v1/subscriptions"])("%s?disabled_after", async (path) => {
+    await expectNotSupported("disabled_after", tenant.admin.get(`${path}?disabled_after=2026-01-01T00:00:00Z`));
+  });
+});
+
+describe("a field that nobody knows is refused by name", () => {
+  const requests: [method: string, path: string, body: Record<string, unknown>][] = [
+    ["POST", "/v1/sources", { name: "carts" }],
+    ["POST", "/v1/endpoints", { url: "http://127.0.0.1:9" }],
+    ["POST", "/v1/subscriptions", { event_type_pattern: "*" }],
+    ["POST", "/v1/api-keys", { scope: "read" }],
+    ["POST", "/v1/events", { type: "t", source: "orders", payload: 1 }],
+  ];
+  test.each(requests)("%s %s", async (method, path, body) => {
+    const whole = path === "/v1/subscriptions" ? { ...body, endpoint_id: ids.endpoint } : body;
+    const problem = await expectStatus(422, tenant.admin.call(method, path, { ...whole, colour: "red" }));
+    expect(problem).toMatchObject({ code: "validation_failed", errors: [{ path: "colour" }] });
+  });
+
+  test("retry_policy.colour", async () => {
+    const retry_policy = { max_attempts: 2, colour: "red" };
+    const problem = await expectStatus(
+      422,
+      tenant.admin.post("/v1/endpoints", { url: "http://127.0.0.1:9", retry_policy }),
+    );
+    expect(problem.errors).toEqual([expect.objectContaining({ path: "retry_policy.colour" })]);
+  });
+});
+
+test("the one value that a later field can have so far is accepted, and shown", async () => {
+  const settings = {
+    url: "http://127.0.0.1:9/",
+    ordering_mode: "unordered",
+    concurrency_cap: null,
+    rate_limit_per_second: null,
+    headers: {},
+    on_exhausted: "advance",
+    payload_format: "raw",
+  };
+  expect(await expectStatus(201, tenant.admin.post("/v1/endpoints", settings))).toMatchObject(settings);
+});
