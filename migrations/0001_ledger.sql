@@ -136,8 +136,6 @@ create table subscription (
   foreign key (tenant_id, endpoint_id) references endpoint (tenant_id, id),
   foreign key (tenant_id, retry_policy_id) references retry_policy (tenant_id, id)
 ) without rowid;
--- The subscriptions of an endpoint: its page, and what follows from changing or deleting it.
-create index subscription_endpoint on subscription (tenant_id, endpoint_id);
 
 create table event_type (
   tenant_id text not null,

@@ -120,7 +120,6 @@ async function bundle(entry: string): Promise<string> {
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
     external: ["cloudflare:*", "node:*"],
-    loader: { ".sql": "text" },
     logLevel: "error",
   });
   return result.outputFiles[0]!.text;

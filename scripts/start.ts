@@ -1,22 +1,14 @@
 /** `npm start`: the relay on http://localhost:${PORT:-8787}, state kept under ${HOOKLANE_STATE:-.wrangler/state}. */
+import { SETTING_NAMES } from "../src/env.ts";
 import { startRelay } from "./relay.ts";
 
 const { env } = process;
-/** Settings of the Worker that the environment may give; `wrangler.toml` and the local defaults give the rest. */
-const SETTINGS = [
-  "OPERATOR_TOKEN",
-  "SECRETS_KEY",
-  "ALLOW_PRIVATE_DESTINATIONS",
-  "RETENTION_DAYS",
-  "MAX_PAYLOAD_BYTES",
-] as const;
-
 const relay = await startRelay({
   port: Number(env["PORT"] ?? 8787),
   stateDir: env["HOOKLANE_STATE"] ?? ".wrangler/state",
   shards: Number(env["HOOKLANE_SHARDS"] ?? 1),
   entry: env["HOOKLANE_ENTRY"],
-  settings: Object.fromEntries(SETTINGS.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+  settings: Object.fromEntries(SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
 });
 
 let stopping = false;

@@ -1,5 +1,5 @@
 /** The one place that turns Env into adapters and hands them to the use-cases. */
-import { createId } from "./core/ids.ts";
+import { encodeRandomPart } from "./core/ids.ts";
 import type { DeliveryCall } from "./app/deliver/delivery-call.ts";
 import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
@@ -101,7 +101,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
     background: (work) => context.waitUntil(work),
     async endDeliveriesOfEndpoint(tenantId, endpointId) {
-      while ((await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now())) > 0);
+      while (await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now()));
     },
   };
 }
@@ -125,7 +125,7 @@ export function composeDeliver(
     getPayload: createPayloadStore(env.PAYLOADS).getPayload,
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
-    createToken: () => createId("req", runtime.randomBytes(10)).slice("req_".length),
+    createToken: () => encodeRandomPart(runtime.randomBytes(10)),
     workerId: `${env.VERSION.id}.${isolate()}.${kind}`,
     relayRegion: settings.RELAY_REGION,
     inFlight,
@@ -177,7 +177,7 @@ export async function armWatchdogs(env: Env): Promise<void> {
 
 function database(env: Env, shard: string): D1Database {
   const db = shardsOf(env).get(shard);
-  if (!db) throw new Error(`There is no database for shard ${shard}.`);
+  if (!db) throw new Error(`There is no database for shard ${shard}: wrangler.toml has no binding DB_${shard}.`);
   return db;
 }
 
@@ -233,7 +233,7 @@ async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {
 }
 
 function isolate(): string {
-  return (isolateId ??= createId("req", runtime.randomBytes(10)).slice(-8));
+  return (isolateId ??= encodeRandomPart(runtime.randomBytes(10)).slice(-8));
 }
 
 function logFault(what: string, error: unknown): void {

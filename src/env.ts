@@ -1,13 +1,19 @@
 import { z } from "zod";
 import { parseSecretsKeys } from "./core/secret-box.ts";
 
+const KEY_FAULTS = {
+  malformed_key: "must be id:base64 of 32 bytes, several of them separated by commas",
+  key_not_32_bytes: "a key is not 32 bytes long",
+  duplicate_key_id: "an id is given to two keys",
+};
+
 /** Settings and secrets of the Worker, as text in the environment. */
 const Settings = z.object({
-  OPERATOR_TOKEN: z.string().min(16),
+  OPERATOR_TOKEN: z.string().min(1),
   SECRETS_KEY: z.string().transform((text, context) => {
     const keys = parseSecretsKeys(text);
     if (keys.ok) return keys.value;
-    context.addIssue({ code: "custom", message: `${keys.error}: must be id:base64 of 32 bytes` });
+    context.addIssue({ code: "custom", message: KEY_FAULTS[keys.error] });
     return z.NEVER;
   }),
   ALLOW_PRIVATE_DESTINATIONS: z.enum(["true", "false"]).transform((text) => text === "true"),
@@ -26,6 +32,9 @@ const Settings = z.object({
   RELAY_REGION: z.string().nullable().default(null),
 });
 export type Settings = z.infer<typeof Settings>;
+
+/** What the environment of `npm start` may give. */
+export const SETTING_NAMES = Object.keys(Settings.shape);
 
 const known = new WeakMap<object, Settings>();
 

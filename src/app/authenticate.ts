@@ -1,4 +1,3 @@
-import type { PublisherRef } from "./publish/publish-config.ts";
 import { AppError } from "./app-error.ts";
 import type { Principal } from "./principal.ts";
 
@@ -19,11 +18,8 @@ export async function hashKey(token: string): Promise<Uint8Array> {
 }
 
 /** Whoever the key belongs to, fresh from the ledger: a revoked key is revoked at once. Throws `unauthorized`. */
-export async function authenticate(
-  deps: AuthenticateDeps,
-  ref: PublisherRef & { keyHash: Uint8Array },
-): Promise<Principal> {
-  const principal = await deps.findKeyOwner(ref.keyHash);
+export async function authenticate(deps: AuthenticateDeps, keyHash: Uint8Array): Promise<Principal> {
+  const principal = await deps.findKeyOwner(keyHash);
   if (!principal) throw unauthorized();
   return principal;
 }

@@ -67,6 +67,20 @@ export function relayFaultDelayMs(faultCount: number): number {
   return RELAY_FAULT_DELAYS_MS[Math.min(Math.max(faultCount - 1, 0), last)] ?? 0;
 }
 
+/**
+ * The wait after a fault before the send, told by how long the delivery has been due: a fault that leaves no trace is not
+ * counted, and waiting for it costs no row.
+ */
+export function relayFaultDelayAfterMs(overdueMs: number): number {
+  let elapsedMs = 0;
+  let faultCount = 1;
+  for (const delayMs of RELAY_FAULT_DELAYS_MS) {
+    elapsedMs += delayMs;
+    if (overdueMs >= elapsedMs) faultCount++;
+  }
+  return relayFaultDelayMs(faultCount);
+}
+
 function afterCountedFailure(attempt: ClosedAttempt, outcomeClass: OutcomeClass): NextStep {
   const { policy, outcome } = attempt;
   const failureCount = attempt.failureCount + 1;

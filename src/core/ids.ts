@@ -27,7 +27,12 @@ export type DeliveryRef = { eventId: string; endpointId: string; replayNo: numbe
 
 /** `<prefix>_` and 16 characters. `random` is 10 bytes; any other length is a programming error and throws. */
 export function createId(prefix: IdPrefix, random: Uint8Array): string {
-  return `${prefix}_${encodeRandom(readRandom(random))}`;
+  return `${prefix}_${encodeRandomPart(random)}`;
+}
+
+/** The 16 characters of an id behind its prefix, for what is no id but wants such a text. `random` is 10 bytes. */
+export function encodeRandomPart(random: Uint8Array): string {
+  return encodeRandom(readRandom(random));
 }
 
 export function isId(prefix: IdPrefix, text: string): boolean {

@@ -8,7 +8,6 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   forbidden: { status: 403, title: "Forbidden" },
   event_type_not_allowed: { status: 403, title: "Event type not allowed" },
   not_found: { status: 404, title: "Not found" },
-  method_not_allowed: { status: 405, title: "Method not allowed" },
   name_taken: { status: 409, title: "Name taken" },
   endpoint_disabled: { status: 409, title: "Endpoint disabled" },
   endpoint_deleted: { status: 409, title: "Endpoint deleted" },

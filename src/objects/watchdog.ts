@@ -5,8 +5,8 @@ import { composeWatch } from "../compose.ts";
 const REPORTS_UNTIL = "reports-until";
 
 /**
- * One a shard, named `watchdog:<shard>`. Holds nothing on disk but its alarm: what it looks after are rows. Forgetting its
- * memory costs doubled doorbells.
+ * One a shard, named `watchdog:<shard>`. What it looks after are rows; on disk it holds its alarm and until when it must
+ * wait for reports, and forgetting its memory costs doubled doorbells.
  */
 export class Watchdog extends DurableObject<Env> {
   #state: WatchState | null = null;

@@ -173,7 +173,6 @@ export const subscription = sqliteTable(
     primaryKey({ columns: [t.tenantId, t.id] }),
     foreignKey({ columns: [t.tenantId, t.endpointId], foreignColumns: [endpoint.tenantId, endpoint.id] }),
     foreignKey({ columns: [t.tenantId, t.retryPolicyId], foreignColumns: [retryPolicy.tenantId, retryPolicy.id] }),
-    index("subscription_endpoint").on(t.tenantId, t.endpointId),
   ],
 );
 

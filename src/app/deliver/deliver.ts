@@ -2,7 +2,7 @@ import { decideClaim } from "../../core/claim.ts";
 import { deliveryId, parseDeliveryId, type DeliveryRef } from "../../core/ids.ts";
 import type { FinalOutcome } from "../../core/outcome.ts";
 import type { Runtime } from "../runtime.ts";
-import type { DeliveryCall } from "./delivery-call.ts";
+import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
 import type { InFlight } from "./in-flight.ts";
 import { createPayloadReader, type PayloadReader } from "./payload-reader.ts";
 import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from "./prepare.ts";
@@ -46,7 +46,6 @@ const MAX_UNAWAITED_TIMEOUT_MS = 20_000;
 const MAX_ROOM_WAIT_MS = 10_000;
 const ROOM_POLL_MS = 20;
 const CROWDED_DELAY_MS = 5_000;
-const MAX_CALL_DELAY_MS = 60_000;
 
 type Due = { delivery: LoadedDelivery; attemptNumber: number; region: string | null };
 
@@ -59,9 +58,10 @@ export async function deliver(deps: DeliverDeps, calls: DeliveryCall[]): Promise
   const refs: TenantDeliveryRef[] = [];
   for (const { tenantId, deliveryId: id, attemptNumber } of calls) {
     const ref = parseDeliveryId(id);
-    if (!ref.ok || wanted.has(id)) continue;
-    wanted.set(id, attemptNumber);
-    refs.push({ tenantId, ...ref.value });
+    if (!ref.ok) continue;
+    if (!wanted.has(id)) refs.push({ tenantId, ...ref.value });
+    // Of two doorbells for one delivery the earlier attempt's is the stale one.
+    wanted.set(id, Math.max(wanted.get(id) ?? 0, attemptNumber));
   }
   if (refs.length === 0) return;
   const { deliveries, region } = await deps.loadDeliveries(refs);
@@ -103,7 +103,7 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
         due.push(job);
         break;
       case "wait":
-        if (decision.delayMs <= MAX_CALL_DELAY_MS) deps.ringLater([callFor(job)], decision.delayMs);
+        if (decision.delayMs <= MAX_RING_DELAY_MS) deps.ringLater([callFor(job)], decision.delayMs);
         break;
       case "hold":
         holds.push({ ...refOf(delivery), holdUntil: decision.holdUntil });

@@ -5,3 +5,6 @@ export interface DeliveryCall {
   /** The attempt that would be made, from 1. */
   attemptNumber: number;
 }
+
+/** What is due within this rings by a delayed message; the watchdog rings for what is due later, when it is. */
+export const MAX_RING_DELAY_MS = 60_000;

@@ -6,7 +6,7 @@ import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { unwrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
 import { liveSecrets, secretContext } from "../../core/signing-secrets.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
-import { relayFaultDelayMs } from "../../core/delivery-end.ts";
+import { relayFaultDelayAfterMs } from "../../core/delivery-end.ts";
 import type { Runtime } from "../runtime.ts";
 import type { PayloadReader } from "./payload-reader.ts";
 
@@ -73,14 +73,8 @@ export async function prepare(
   } catch (error) {
     deps.logFault("prepare", error);
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
-    return { kind: "fault", delayMs: faultDelayMs(overdueMs) };
+    return { kind: "fault", delayMs: relayFaultDelayAfterMs(overdueMs) };
   }
-}
-
-/** 1, 5, 15, then 60 s, told by how long the delivery has been due, so that waiting for us costs no row. */
-function faultDelayMs(overdueMs: number): number {
-  const faults = [1_000, 6_000, 21_000].filter((elapsedMs) => overdueMs >= elapsedMs).length;
-  return relayFaultDelayMs(faults + 1);
 }
 
 async function unwrapLiveSecrets(deps: PrepareDeps, delivery: LoadedDelivery): Promise<Prepared["secrets"]> {

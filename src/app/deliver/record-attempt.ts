@@ -2,7 +2,7 @@ import { decideAfterAttempt, type NextStep } from "../../core/delivery-end.ts";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import { classifyOutcome, type AttemptOutcome } from "../../core/outcome.ts";
 import type { Runtime } from "../runtime.ts";
-import type { DeliveryCall } from "./delivery-call.ts";
+import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
 import type { AttemptReport } from "./report.ts";
 
 interface Closing extends DeliveryRef {
@@ -42,9 +42,6 @@ export interface RecordAttemptDeps extends Pick<Runtime, "random"> {
   /** Rings for a retry after a delay; never fails, never waits for the queue. */
   ringLater(calls: DeliveryCall[], delayMs: number): void;
 }
-
-/** Retries due within this ring by a delayed message; the watchdog rings the later ones. */
-const MAX_RING_DELAY_MS = 60_000;
 
 /**
  * Puts an attempt on record and moves its delivery: both halves of the close (rule 7). Throws when the ledger refuses;

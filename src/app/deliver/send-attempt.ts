@@ -1,6 +1,6 @@
 import { eventHeaders, signatureHeaders } from "../../core/outbound.ts";
 import { webhookId } from "../../core/ids.ts";
-import type { WireResult } from "../../core/outcome.ts";
+import { classifyOutcome, type WireResult } from "../../core/outcome.ts";
 import { keepResponseHeaders, partnerRequestId } from "../../core/response-headers.ts";
 import { parseRetryAfter } from "../../core/retry-after.ts";
 import { signWebhook } from "../../core/signature.ts";
@@ -52,7 +52,7 @@ export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Prom
   }
   const respondedAt = deps.now();
   const answered = new Headers(answer.headers);
-  const isSuccess = answer.wire.kind === "response" && answer.wire.status >= 200 && answer.wire.status < 300;
+  const isSuccess = classifyOutcome(answer.wire, delivery.policy).outcomeClass === "success";
   await keepReport(deps, {
     tenantId: delivery.tenantId,
     eventId: delivery.eventId,

@@ -1,6 +1,7 @@
 import { compilePattern } from "../../core/event-type.ts";
 import { createMatcher, type Matcher, type MatchableSubscription } from "../../core/match.ts";
 import { AppError } from "../app-error.ts";
+import { unauthorized } from "../authenticate.ts";
 import { toHex } from "../../core/hex.ts";
 
 /** How a publisher is known: by the hash of its key, or by the tenant an operator acts for. */
@@ -70,7 +71,7 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
   const rows = await deps.loadPublishConfig(ref);
   if (!rows) {
     keys.delete(cacheKey(ref));
-    throw new AppError("unauthorized", "The API key is not valid.");
+    throw unauthorized();
   }
   const config = compileConfig(rows);
   remember(configs, rows.tenantId, config, MAX_CACHED_TENANTS);

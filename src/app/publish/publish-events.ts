@@ -50,7 +50,8 @@ export interface PublishDeps extends PublishConfigDeps, Pick<Runtime, "now" | "r
     deliveries: { eventId: string; endpointId: string; subscriptionId: string }[],
     now: number,
   ): Promise<{ stale: true } | { stale: false; holders: KeyHolder[] }>;
-  listFirstDeliveries(tenantId: string, eventId: string, limit: number): Promise<AcceptedDelivery[]>;
+  /** One list an event, in the order of `eventIds`. */
+  listFirstDeliveries(tenantId: string, eventIds: string[], limit: number): Promise<AcceptedDelivery[][]>;
   /** Rings for first attempts: never fails, never waits for the queue. */
   announce(calls: DeliveryCall[]): void;
   /** Lets work go on after the answer. */
@@ -83,12 +84,16 @@ export async function publishEvents(
   let current = publisher;
   let stored: string | null = null;
   for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
-    const plan = planPublish(deps, current, items, ids, hashes, relayRegion, now);
-    if (plan.events.length === 0) {
-      // Refusals are decided by the configuration too, and no commit has proved that what was remembered is the present one.
-      if (reloads > 0) return plan.results;
-      current = await reloadPublisher(deps, current.ref);
-      continue;
+    const plan = orRefusal(() => planPublish(deps, current, items, ids, hashes, relayRegion, now));
+    if (plan instanceof AppError || plan.events.length === 0) {
+      // Refusals are decided by the configuration too, and no commit has proved that what was remembered, the key among it,
+      // is the present one.
+      if (reloads === 0) {
+        current = await reloadPublisher(deps, current.ref);
+        continue;
+      }
+      if (plan instanceof AppError) throw plan;
+      return plan.results;
     }
     if (stored !== plan.objectKey) {
       await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
@@ -132,7 +137,7 @@ function planPublish(
     fields: ReturnType<typeof checkItem>;
   }[] = [];
   for (const [index, item] of items.entries()) {
-    const fields = item instanceof AppError ? item : attempt(() => checkItem(publisher, item, deps.maxPayloadBytes));
+    const fields = item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes));
     if (item instanceof AppError || fields instanceof AppError) results[index] = fields as AppError;
     else checked.push({ item, index, fields, matched: match(fields.input.type) });
   }
@@ -205,12 +210,15 @@ async function commitPlan(deps: PublishDeps, { tenantId, revision }: PublishConf
 async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Promise<(Accepted | AppError)[]> {
   const holderOf = new Map(holders.map((holder) => [holder.index, holder]));
   const calls: DeliveryCall[] = [];
+  const duplicates: { position: number; holder: KeyHolder }[] = [];
   let inserted = 0;
   for (const [i, event] of plan.events.entries()) {
     const holder = holderOf.get(i);
     const position = plan.positions[i]!;
     if (holder && holder.id !== event.id) {
-      plan.results[position] = await duplicateOf(deps, plan.tenantId, event, holder);
+      const refusal = reusedKey(event, holder);
+      if (refusal) plan.results[position] = refusal;
+      else duplicates.push({ position, holder });
       continue;
     }
     inserted++;
@@ -235,36 +243,40 @@ async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Prom
   if (calls.length > 0) deps.announce(calls);
   // An object that no event points to; if this fails its lifecycle rule removes it.
   if (inserted === 0) deps.background(deps.deletePayloads([plan.objectKey]).catch(() => {}));
+  await answerDuplicates(deps, plan, duplicates);
   return plan.results;
 }
 
-async function duplicateOf(
+/** Each repeats its first event's answer; all of them are one trip. */
+async function answerDuplicates(
   deps: PublishDeps,
-  tenantId: string,
-  event: Event,
-  first: KeyHolder,
-): Promise<Accepted | AppError> {
+  plan: Plan,
+  duplicates: { position: number; holder: KeyHolder }[],
+): Promise<void> {
+  if (duplicates.length === 0) return;
+  const ids = duplicates.map(({ holder }) => holder.id);
+  const lists = await orUnavailable(() => deps.listFirstDeliveries(plan.tenantId, ids, SHOWN_DELIVERIES));
+  for (const [i, { position, holder }] of duplicates.entries()) {
+    const { id, relayedAt, deliveryCount } = holder;
+    plan.results[position] = { id, duplicate: true, relayedAt, deliveryCount, deliveries: lists[i]! };
+  }
+}
+
+/** Null when the event is the one that holds the key, published again. */
+function reusedKey(event: Event, first: KeyHolder): AppError | null {
   const same =
     first.type === event.type &&
     first.schemaVersion === event.schemaVersion &&
     first.orderingKey === event.orderingKey &&
     first.payloadSha256 === event.payloadSha256;
-  if (!same) {
-    return new AppError(
-      "idempotency_key_reused",
-      `This idempotency key belongs to ${first.id}, which has another type, schema_version, ordering_key or payload.`,
-    );
-  }
-  return {
-    id: first.id,
-    duplicate: true,
-    relayedAt: first.relayedAt,
-    deliveryCount: first.deliveryCount,
-    deliveries: await orUnavailable(() => deps.listFirstDeliveries(tenantId, first.id, SHOWN_DELIVERIES)),
-  };
+  if (same) return null;
+  return new AppError(
+    "idempotency_key_reused",
+    `This idempotency key belongs to ${first.id}, which has another type, schema_version, ordering_key or payload.`,
+  );
 }
 
-function attempt<T>(check: () => T): T | AppError {
+function orRefusal<T>(check: () => T): T | AppError {
   try {
     return check();
   } catch (error) {

@@ -1,7 +1,7 @@
 import { deliveryId, firstEventIdAt, type DeliveryRef } from "../../core/ids.ts";
 import { retentionMs } from "../../core/retention.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
-import type { DeliveryCall } from "../deliver/delivery-call.ts";
+import { MAX_RING_DELAY_MS, type DeliveryCall } from "../deliver/delivery-call.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
 import type { Runtime } from "../runtime.ts";
@@ -73,7 +73,6 @@ const PAGE = 500;
 /** Work that is due for longer than this, and longer than the queue is behind, has lost its doorbell. */
 const OVERDUE_MS = 30_000;
 const LONGEST_SLEEP_MS = 60_000;
-const MESSAGE_DELAY_MS = 60_000;
 /** Recovery of leases waits for reports on their way to the ledger, but not for ever. */
 const MAX_REPORT_WAIT_MS = 10 * 60_000;
 
@@ -169,7 +168,7 @@ async function releaseStranded(deps: WatchDeps, state: WatchState): Promise<bool
 }
 
 async function ringLongRetries(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
-  const due = await deps.listLongRetriesDue(state.longRetriesUntil, now, MESSAGE_DELAY_MS, PAGE);
+  const due = await deps.listLongRetriesDue(state.longRetriesUntil, now, MAX_RING_DELAY_MS, PAGE);
   if (due.length > 0) await deps.ringNow(due.map(toCall));
   const full = due.length === PAGE;
   // Rows of one millisecond that a full page cut off are overdue work later.

@@ -17,12 +17,10 @@ export interface AuthOptions {
 export function requireOperator(options: AuthOptions) {
   return createMiddleware<HttpContext>(async (c, next) => {
     const token = readBearerToken(c);
-    if (!(await isOperator(options, c, token))) {
-      const caller = await findCaller(options, c);
-      await authenticate(caller.deps, caller.ref as { keyHash: Uint8Array });
-      throw new AppError("forbidden", "This needs the operator token.");
-    }
-    await next();
+    if (await isOperator(options, c, token)) return next();
+    const { deps, ref } = await callerOfKey(options, c, token);
+    await authenticate(deps, ref.keyHash);
+    throw new AppError("forbidden", "This needs the operator token.");
   });
 }
 
@@ -34,7 +32,7 @@ export function requirePrincipal(options: AuthOptions) {
     c.set(
       "principal",
       "keyHash" in ref
-        ? await authenticate(deps, ref)
+        ? await authenticate(deps, ref.keyHash)
         : { tenantId: ref.tenantId, scope: "admin" as const, sourceId: null },
     );
     await next();
@@ -54,6 +52,10 @@ export async function findCaller(
     const { tenantId, shard } = await findTenantOfOperator(c.var.central, c);
     return { deps: options.composeShard(c.env, c.executionCtx as ExecutionContext, shard), ref: { tenantId } };
   }
+  return callerOfKey(options, c, token);
+}
+
+async function callerOfKey(options: AuthOptions, c: Context<HttpContext>, token: string) {
   const shard = shardOfKey(token);
   if (shard === null || !options.shards(c.env).includes(shard)) throw unauthorized();
   const deps = options.composeShard(c.env, c.executionCtx as ExecutionContext, shard);

@@ -43,7 +43,7 @@ export const endpointRoutes = new Hono<HttpContext>()
   })
   .get("/:id/secrets", async (c) => {
     const secrets = await listSecrets(c.var.deps, c.var.principal, c.req.param("id"), readQuery(c));
-    return c.json({ data: secrets.map(presentListedSecret) });
+    return c.json({ data: secrets.map(presentListedSecret), next_cursor: null });
   })
   .post("/:id/secrets/rotate", async (c) => {
     const rotated = await rotateSecret(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));

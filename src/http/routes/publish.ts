@@ -1,6 +1,6 @@
 import { Hono, type Context } from "hono";
 import { AppError, invalidField } from "../../app/app-error.ts";
-import { authorizePublisher, reloadPublisher } from "../../app/publish/publish-config.ts";
+import { authorizePublisher } from "../../app/publish/publish-config.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
@@ -33,47 +33,31 @@ export function publishRoutes(options: PublishOptions) {
   return new Hono<HttpContext>()
     .post("/", async (c) => {
       const caller = await authorize(options, c);
-      return provingRefusals(caller, async () => {
-        const maxBytes = caller.deps.maxPayloadBytes + FIELD_BYTES;
-        const body = await readBytes(c.req.raw, maxBytes).catch(asPayloadTooLarge);
+      const item = await itemOf(async () => {
+        const body = await readBytes(c.req.raw, caller.deps.maxPayloadBytes + FIELD_BYTES).catch(asPayloadTooLarge);
         requireJsonType(c);
         const parsed = parsePublishBody(body);
         if (!parsed.ok) throw bodyError(parsed.error);
-        const item = toItem(parsed.value);
-        if (item instanceof AppError) throw item;
-        return publishOne(options, c, caller, item);
+        return takeIdempotencyHeader(c, toItem(parsed.value));
       });
+      return publishOne(options, c, caller, item);
     })
     .post("/raw", async (c) => {
       const caller = await authorize(options, c);
-      return provingRefusals(caller, async () => {
+      const item = await itemOf(async () => {
         const payload = await readBytes(c.req.raw, caller.deps.maxPayloadBytes).catch(asPayloadTooLarge);
-        return publishOne(options, c, caller, rawItem(c, payload));
+        return takeIdempotencyHeader(c, rawItem(c, payload));
       });
+      return publishOne(options, c, caller, item);
     })
     .post("/batch", async (c) => {
       const caller = await authorize(options, c);
-      return provingRefusals(caller, async () => {
-        const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
-        const isNdjson = mediaType(c) === "application/x-ndjson";
-        if (!isNdjson) requireJsonType(c);
-        if (c.req.header("Idempotency-Key") !== undefined) {
-          throw invalidField(
-            "Idempotency-Key",
-            "belongs to one event: in a batch each event has its own idempotency_key",
-          );
-        }
-        const parsed = isNdjson ? parseNdjsonBody(body, MAX_BATCH_EVENTS) : parseBatchBody(body, MAX_BATCH_EVENTS);
-        if (!parsed.ok) throw bodyError(parsed.error);
-        const items = parsed.value.map((event) => (event.ok ? toItem(event.value) : bodyError(event.error)));
-        const results = await publishEvents(
-          caller.deps,
-          caller.publisher,
-          items,
-          options.relayRegion(c.env, c.req.raw as Request),
-        );
-        return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
-      });
+      const items = await itemOf(() => batchItems(c));
+      // A batch that cannot be read is refused as a whole, by the same road.
+      if (items instanceof AppError) return publishOne(options, c, caller, items);
+      const region = options.relayRegion(c.env, c.req.raw as Request);
+      const results = await publishEvents(caller.deps, caller.publisher, items, region);
+      return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
     });
 }
 
@@ -84,15 +68,12 @@ async function authorize(options: PublishOptions, c: Context<HttpContext>) {
   return { deps, publisher: await authorizePublisher(deps, ref) };
 }
 
-/**
- * A publish that is refused has no commit that would prove the key it came with, which may be a remembered one. Before the
- * caller is told what is wrong with its request, the key is looked at again: one that was revoked is 401.
- */
-async function provingRefusals<T>({ deps, publisher }: Caller, work: () => Promise<T>): Promise<T> {
+/** What is wrong with a request is handed on like an event: it is told only to a caller whose key was proved. */
+async function itemOf<T>(read: () => Promise<T>): Promise<T | AppError> {
   try {
-    return await work();
+    return await read();
   } catch (error) {
-    if (error instanceof AppError && error.code !== "unavailable") await reloadPublisher(deps, publisher.ref);
+    if (error instanceof AppError) return error;
     throw error;
   }
 }
@@ -101,29 +82,49 @@ async function publishOne(
   options: PublishOptions,
   c: Context<HttpContext>,
   { deps, publisher }: Caller,
-  item: PublishItem,
+  item: PublishItem | AppError,
 ) {
-  takeIdempotencyHeader(c, item.fields);
   const region = options.relayRegion(c.env, c.req.raw as Request);
   const [result] = await publishEvents(deps, publisher, [item], region);
   if (result instanceof AppError) throw result;
   return c.json(presentAccepted(result!), acceptedStatus(result!));
 }
 
+async function batchItems(c: Context<HttpContext>): Promise<(PublishItem | AppError)[]> {
+  const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
+  const isNdjson = mediaType(c) === "application/x-ndjson";
+  if (!isNdjson) requireJsonType(c);
+  if (c.req.header("Idempotency-Key") !== undefined) {
+    throw invalidField("Idempotency-Key", "belongs to one event: in a batch each event has its own idempotency_key");
+  }
+  const parsed = isNdjson ? parseNdjsonBody(body, MAX_BATCH_EVENTS) : parseBatchBody(body, MAX_BATCH_EVENTS);
+  if (!parsed.ok) throw bodyError(parsed.error);
+  return Promise.all(
+    parsed.value.map((event) =>
+      itemOf(async () => {
+        if (!event.ok) throw bodyError(event.error);
+        return toItem(event.value);
+      }),
+    ),
+  );
+}
+
 /** The header means the same as the field, so both must say the same. */
-function takeIdempotencyHeader(c: Context<HttpContext>, fields: Record<string, unknown>): void {
+function takeIdempotencyHeader(c: Context<HttpContext>, item: PublishItem): PublishItem {
+  const { fields } = item;
   const header = c.req.header("Idempotency-Key");
-  if (header === undefined) return;
+  if (header === undefined) return item;
   const key = parseIdempotencyKeyHeader(header);
   if (!key.ok) throw invalidField("Idempotency-Key", "must be 1 to 256 visible ASCII characters, quoted or not");
   if (fields["idempotency_key"] != null && fields["idempotency_key"] !== key.value) {
     throw invalidField("idempotency_key", "differs from the Idempotency-Key header");
   }
   fields["idempotency_key"] = key.value;
+  return item;
 }
 
-function toItem({ fields, payload }: PublishBody): PublishItem | AppError {
-  if (payload === null) return invalidField("payload", "is required");
+function toItem({ fields, payload }: PublishBody): PublishItem {
+  if (payload === null) throw invalidField("payload", "is required");
   return { fields, payload, payloadIsJson: true, contentType: "application/json", contentEncoding: null };
 }
 

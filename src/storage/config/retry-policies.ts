@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
-import { createId } from "../../core/ids.ts";
+import { encodeRandomPart } from "../../core/ids.ts";
 import { RetryPolicy } from "../../core/retry-policy.ts";
 import { retryPolicy } from "../schema.ts";
 
@@ -16,7 +16,7 @@ export async function toRetryPolicyRow(policy: RetryPolicy): Promise<RetryPolicy
   const canonical = JSON.stringify(Object.fromEntries(fields.map((field) => [field, policy[field]])));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical)));
   // The digits of public ids without a prefix: every delivery row repeats it.
-  const id = createId("req", digest.subarray(0, 10)).slice("req_".length);
+  const id = encodeRandomPart(digest.subarray(0, 10));
   return { id, policy: canonical };
 }
 

@@ -39,7 +39,6 @@ export function createSubscriptionStore(d1: D1Database) {
       return rows[0] ? toSubscription(rows[0]) : null;
     },
 
-    /** With an endpoint, by `subscription_endpoint`. */
     async page(
       tenantId: string,
       { limit, after, endpointId }: PageRequest & { endpointId: string | null },

@@ -135,8 +135,11 @@ export function createActLedger(db: D1Database) {
       }));
     },
 
-    /** Ends up to CHUNK pending deliveries of a deleted endpoint; says how many. delivery_lane, then delivery_due. */
-    async endDeliveriesOfEndpointPart(tenantId: string, endpointId: string, now: number): Promise<number> {
+    /**
+     * Ends up to CHUNK pending deliveries of a deleted endpoint that are held, and as many that are not; says whether more
+     * may be left. delivery_lane and delivery_due: the plus keeps the planner from walking the tenant's history instead.
+     */
+    async endDeliveriesOfEndpointPart(tenantId: string, endpointId: string, now: number): Promise<boolean> {
       const end = (where: string) =>
         db
           .prepare(
@@ -144,12 +147,12 @@ export function createActLedger(db: D1Database) {
                next_attempt_at = null, hold_until = null
              where (tenant_id, event_id, endpoint_id, replay_no) in (
                select tenant_id, event_id, endpoint_id, replay_no from delivery
-               where ${where} and status = 'pending' and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1
+               where ${where} and status = 'pending' and terminal_at is null and endpoint_id = ?2 and +tenant_id = ?1
                limit ${CHUNK})`,
           )
           .bind(tenantId, endpointId, now);
       const results = await db.batch([end("lane_key is not null"), end("lane_key is null")]);
-      return results.reduce((sum, { meta }) => sum + meta.changes, 0);
+      return results.some(({ meta }) => meta.changes === CHUNK);
     },
   };
 }

@@ -134,21 +134,22 @@ export function createPublishLedger(db: D1Database) {
       };
     },
 
-    /** The first deliveries of an event as they were when it was accepted, in order of endpoint id. Primary key. */
-    async listFirstDeliveries(tenantId: string, eventId: string, limit: number) {
-      const { results } = await db
-        .prepare(
-          `select endpoint_id, subscription_id,
-                  iif(final_outcome = 'endpoint_disabled' and terminal_at = created_at, 'failed', 'pending') as status
-           from delivery where tenant_id = ? and event_id = ? and replay_no = 0 order by endpoint_id limit ?`,
-        )
-        .bind(tenantId, eventId, limit)
-        .all<{ endpoint_id: string; subscription_id: string; status: "pending" | "failed" }>();
-      return results.map((row) => ({
-        endpointId: row.endpoint_id,
-        subscriptionId: row.subscription_id,
-        status: row.status,
-      }));
+    /** The first deliveries of events as they were when they were accepted, in order of endpoint id. Primary key. */
+    async listFirstDeliveries(tenantId: string, eventIds: string[], limit: number) {
+      const results = await db.batch<{ endpoint_id: string; subscription_id: string; status: "pending" | "failed" }>(
+        eventIds.map((eventId) =>
+          db
+            .prepare(
+              `select endpoint_id, subscription_id,
+                 iif(final_outcome = 'endpoint_disabled' and terminal_at = created_at, 'failed', 'pending') as status
+               from delivery where tenant_id = ? and event_id = ? and replay_no = 0 order by endpoint_id limit ?`,
+            )
+            .bind(tenantId, eventId, limit),
+        ),
+      );
+      return results.map(({ results: rows }) =>
+        rows.map((row) => ({ endpointId: row.endpoint_id, subscriptionId: row.subscription_id, status: row.status })),
+      );
     },
   };
 }

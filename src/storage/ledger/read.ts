@@ -1,4 +1,4 @@
-import { eventIdTimeMs, firstEventIdAt, type DeliveryRef } from "../../core/ids.ts";
+import { eventIdTimeMs, firstEventIdAt, isEventId, type DeliveryRef } from "../../core/ids.ts";
 import type { Attempt, Delivery, Event } from "../../core/model.ts";
 import { mergePages } from "../../core/merge-pages.ts";
 import { pageStatements, type Filter, type Walk } from "./paging.ts";
@@ -135,23 +135,29 @@ function eventFilters(filters: EventFilters, now: number): Filter[] {
  * delivery_subscription does for both; with an event its part of the primary key is all there is.
  */
 function deliveryWalks(tenantId: string, filters: DeliveryFilters, before: DeliveryKey | null): Walk[] {
-  const key = before ?? LAST_KEY;
+  const bound: DeliveryKey | null = filters.createdBefore === undefined ? null : [filters.createdBefore, "", "", 0];
+  // The later of two in the order of the list, newest first, is where it begins.
+  const key =
+    [before, bound]
+      .filter((from) => from !== null)
+      .toSorted(compareDeliveryKeys)
+      .at(-1) ?? LAST_KEY;
   const orderBy = "created_at desc, event_id desc, endpoint_id desc, replay_no desc";
   if (filters.eventId !== undefined || filters.subscriptionId !== undefined) {
     const [column, value] =
       filters.eventId === undefined ? ["subscription_id", filters.subscriptionId!] : ["event_id", filters.eventId];
     return [
       {
-        from: `delivery where ${column} = ?1 and tenant_id = ?2 and created_at <= ?3
+        from: `delivery where ${column} = ?1 and tenant_id = ?2 and created_at <= ?3 and created_at > ?7
           and (created_at, event_id, endpoint_id, replay_no) < (?3, ?4, ?5, ?6)`,
         orderBy,
-        parameters: [value, tenantId, ...key],
+        parameters: [value, tenantId, ...key, filters.createdAfter ?? -1],
       },
     ];
   }
   const [createdAt, eventId, endpointId, replayNo] = key;
   // Behind a replay come all first deliveries of earlier milliseconds; behind a first delivery those of smaller keys.
-  const isFirst = before !== null && eventIdTimeMs(eventId) === createdAt;
+  const isFirst = isEventId(eventId) && eventIdTimeMs(eventId) === createdAt;
   const upper = isFirst ? eventId : firstEventIdAt(createdAt);
   const after = filters.createdAfter === undefined ? "" : firstEventIdAt(filters.createdAfter + 1);
   return [

@@ -29,6 +29,7 @@ type HoldKey = [holdUntil: number, tenantId: string, eventId: string, endpointId
 
 const DUE = "status = 'pending' and terminal_at is null and lane_key is null";
 const TENANTS_PER_WALK = 50;
+const WALKED_TENANTS = `select id from tenant where id >= ?1 order by id limit ${TENANTS_PER_WALK}`;
 const LEASED = "status = 'processing' and terminal_at is null and lane_key is null";
 
 /** What the watchdog asks of the ledger. Every query is bounded by its limit, whatever the backlog. */
@@ -156,17 +157,16 @@ export function createWatchLedger(db: D1Database) {
      * null at the end. Reads old events only, however many young ones there are. Primary keys.
      */
     async walkOldEvents(after: [tenantId: string, eventId: string], beforeId: string, limit: number) {
-      const tenants = `select id from tenant where id >= ?1 order by id limit ${TENANTS_PER_WALK}`;
       const [events, last] = await db.batch<Row>([
         db
           .prepare(
-            `select e.tenant_id, e.id, e.payload_ref, e.expires_at from (${tenants}) t
-             cross join event e on e.tenant_id = t.id and e.id < ?3
-             where t.id > ?1 or e.id > ?2
-             order by e.tenant_id, e.id limit ?4`,
+            `select e.tenant_id, e.id, e.payload_ref, e.expires_at from tenant t
+             cross join event e on e.tenant_id = t.id and e.id > iif(t.id = ?1, ?2, '') and e.id < ?3
+             where t.id between ?1 and (select max(id) from (${WALKED_TENANTS}))
+             order by t.id, e.id limit ?4`,
           )
           .bind(...after, beforeId, limit),
-        db.prepare(`select max(id) as id, count(*) as n from (${tenants})`).bind(after[0]),
+        db.prepare(`select max(id) as id, count(*) as n from (${WALKED_TENANTS})`).bind(after[0]),
       ]);
       const rows = events!.results.map((row) => ({
         tenantId: row["tenant_id"] as string,

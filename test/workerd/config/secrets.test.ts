@@ -14,6 +14,7 @@ test("the live secret is listed without its text, and revealed only when an admi
   const listed = await t.api.get(secrets);
   expect(listed.body).toEqual({
     data: [{ id: expect.stringMatching(/^sec_/), active_from: expect.any(String), active_until: null }],
+    next_cursor: null,
   });
   expect((await t.api.get(`${secrets}?reveal=true`)).body.data).toEqual([{ ...listed.body.data[0], secret }]);
   expect((await t.api.get(`${secrets}?reveal=false`)).body).toEqual(listed.body);

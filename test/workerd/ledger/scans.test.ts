@@ -110,6 +110,12 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
   await counting("next due", (bindings) => createWatchLedger(db(bindings)).findNextDue(Date.now()));
   await counting("ended holds", (bindings) => createWatchLedger(db(bindings)).listEndedHolds(Date.now(), 500));
   await counting("stranded holds", (bindings) => createWatchLedger(db(bindings)).listStrandedHolds(null, 500));
+  await counting("release held", (bindings) =>
+    createActLedger(db(bindings)).releaseHeldPart(tenant.id, endpointId, Date.now()),
+  );
+  await counting("old events", (bindings) =>
+    createWatchLedger(db(bindings)).walkOldEvents([tenant.id, "evt_0"], "evt_1", 5),
+  );
   await counting("make due", (bindings) => createActLedger(db(bindings)).makeDue(tenant.id, ref, Date.now()));
   await counting("find delivery", (bindings) => createReadLedger(db(bindings)).findDelivery(tenant.id, ref, 0));
   await counting("find delivery with attempts", (bindings) =>
