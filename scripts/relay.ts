@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import { parseSettings } from "../src/env.ts";
 import { applyMigrations } from "./migrate.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -46,15 +47,20 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   process.env["WRANGLER_LOG"] ??= "error";
   const stateDir = resolve(options.stateDir);
   mkdirSync(stateDir, { recursive: true });
-  const settings = { ...localSettings(stateDir, options.port), ...options.settings };
-
   const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml")) as WranglerOptions;
+  const bindings = {
+    ...workerOptions.bindings,
+    ...localSettings(stateDir, options.port),
+    ...options.settings,
+  };
+  // The Worker would say so too, but only to its first caller.
+  parseSettings(bindings);
   const databases = shardBindings(options.shards ?? 1);
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       ...workerOptions,
       name: "hooklane",
-      bindings: { ...workerOptions.bindings, ...settings },
+      bindings,
       d1Databases: Object.fromEntries(databases.map((name) => [name, { id: name }])),
       modules: [{ type: "ESModule", path: "index.js", contents: await bundle(options.entry ?? "src/index.ts") }],
       // localhost may resolve to either family; the ready line and the README speak of localhost.

@@ -1,14 +1,14 @@
 /** `npm start`: the relay on http://localhost:${PORT:-8787}, state kept under ${HOOKLANE_STATE:-.wrangler/state}. */
 import { SETTING_NAMES } from "../src/env.ts";
-import { startRelay } from "./relay.ts";
+import { startRelay, type Relay } from "./relay.ts";
 
 const { env } = process;
-const relay = await startRelay({
-  port: Number(env["PORT"] ?? 8787),
-  stateDir: env["HOOKLANE_STATE"] ?? ".wrangler/state",
-  shards: Number(env["HOOKLANE_SHARDS"] ?? 1),
-  entry: env["HOOKLANE_ENTRY"],
-  settings: Object.fromEntries(SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+const port = wholeNumber("PORT", 8787, 0, 65_535);
+
+const relay = await start().catch((error: unknown) => {
+  const { message } = error as Error;
+  console.error(/address already in use/i.test(message) ? `Port ${port} is in use. Try: PORT=8788 npm start` : message);
+  process.exit(1);
 });
 
 let stopping = false;
@@ -23,3 +23,21 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 console.log(`Hooklane ready on ${relay.url}`);
+
+async function start(): Promise<Relay> {
+  return startRelay({
+    port,
+    stateDir: env["HOOKLANE_STATE"] || ".wrangler/state",
+    shards: wholeNumber("HOOKLANE_SHARDS", 1, 1, 100),
+    entry: env["HOOKLANE_ENTRY"],
+    settings: Object.fromEntries(SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+  });
+}
+
+function wholeNumber(name: string, fallback: number, min: number, max: number): number {
+  const text = env[name] || String(fallback);
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  console.error(`${name} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}.`);
+  process.exit(1);
+}

@@ -97,6 +97,15 @@ test("settings come from the environment, and without them the local defaults ho
   await expectStatus(201, own.post("/v1/endpoints", { url: "https://example.com/hook" }, asTenant));
 });
 
+test.each([
+  [{ PORT: "abc" }, "PORT must be a whole number"],
+  [{ HOOKLANE_SHARDS: "0" }, "HOOKLANE_SHARDS must be a whole number"],
+  [{ SECRETS_KEY: "garbage" }, "SECRETS_KEY: must be id:base64 of 32 bytes"],
+  [{ RETENTION_DAYS: "0" }, "RETENTION_DAYS"],
+])("a setting that cannot be used, as in %o, is named, and ends the start", async (env, message) => {
+  await expect(startRelayProcess({ env })).rejects.toThrow(new RegExp(`exited with 1:\\s+.*${message}[^\\n]*\\s*$`));
+});
+
 test("a port that is taken is said, and ends the start", async () => {
   const { port } = new URL(receiver.url);
   await expect(startRelayProcess({ port: Number(port) })).rejects.toThrow(/exited with [1-9].*in use/s);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { afterAll } from "vitest";
 import { groupEnded } from "./process-group.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
@@ -44,7 +45,7 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
     cwd: root,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, OPERATOR_TOKEN, ...options.env, PORT: String(port), HOOKLANE_STATE: stateDir },
+    env: { ...process.env, OPERATOR_TOKEN, PORT: String(port), HOOKLANE_STATE: stateDir, ...options.env },
   });
   running.add(child);
   let printed = "";
@@ -97,8 +98,8 @@ export async function freePort(): Promise<number> {
 
 const running = new Set<ChildProcess>();
 const stateDirs: string[] = [];
-/** A test that fails must leave neither processes nor folders behind. */
-process.once("exit", () => {
+// A file that fails must leave neither processes nor folders behind. Of the hooks of a file this is the last to run.
+afterAll(() => {
   for (const child of running) {
     try {
       process.kill(-child.pid!, "SIGKILL");
