@@ -25,6 +25,7 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
+import { describeFault } from "./core/fault.ts";
 
 /** The shard whose database also holds the directory of tenants. */
 const CENTRAL_SHARD = "0";
@@ -237,5 +238,5 @@ function isolate(): string {
 }
 
 function logFault(what: string, error: unknown): void {
-  console.error(JSON.stringify({ level: "error", event: "fault", what, error: String(error) }));
+  console.error(JSON.stringify({ level: "error", event: "fault", what, error: describeFault(error) }));
 }

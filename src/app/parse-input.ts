@@ -35,12 +35,20 @@ export function parseInput<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new AppError(
     isUnbuilt ? "not_supported" : "validation_failed",
     isUnbuilt ? "The request uses what this version does not support." : "The request has invalid fields.",
-    parsed.error.issues.flatMap(fieldErrors),
+    parsed.error.issues.flatMap(fieldErrors).slice(0, MAX_ERRORS),
   );
 }
 
+/** An answer must not be larger than what it answers. */
+const MAX_ERRORS = 20;
+const MAX_PATH_LENGTH = 128;
+
 function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
-  const path = issue.path.join(".");
-  if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
-  return issue.keys.map((key) => ({ path: path === "" ? key : `${path}.${key}`, message: "is not a known field" }));
+  if (issue.code !== "unrecognized_keys") return [{ path: pathOf(issue.path), message: issue.message }];
+  const keys = issue.keys.slice(0, MAX_ERRORS);
+  return keys.map((key) => ({ path: pathOf([...issue.path, key]), message: "is not a known field" }));
+}
+
+function pathOf(path: PropertyKey[]): string {
+  return path.join(".").slice(0, MAX_PATH_LENGTH);
 }

@@ -1,5 +1,5 @@
 import type { AttemptOutcome, OutcomeClass } from "./outcome.ts";
-import { deadlineMs, retryDelayMs, type RetryPolicy } from "./retry-policy.ts";
+import { comparesAnswers, deadlineMs, retryDelayMs, type RetryPolicy } from "./retry-policy.ts";
 
 const RELAY_FAULT_DELAYS_MS = [1_000, 5_000, 15_000, 60_000];
 const ABANDONED_LIMIT = 5;
@@ -84,7 +84,7 @@ export function relayFaultDelayAfterMs(overdueMs: number): number {
 function afterCountedFailure(attempt: ClosedAttempt, outcomeClass: OutcomeClass): NextStep {
   const { policy, outcome } = attempt;
   const failureCount = attempt.failureCount + 1;
-  const sameError = outcome.errorClass !== null && policy.same_error_classes.includes(outcome.errorClass);
+  const sameError = outcome.errorClass !== null && comparesAnswers(policy, outcome.errorClass);
   if (sameError && attempt.sameAnswerCount >= policy.same_error_limit) {
     return deadLetter("same_error", "rejected");
   }

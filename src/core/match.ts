@@ -32,19 +32,24 @@ export function createMatcher(subscriptions: MatchableSubscription[]): Matcher {
     matches: compilePattern(subscription.eventTypePattern),
   }));
   const known = new Map<string, MatchedDelivery[]>();
+  let remembered = 0;
   return (eventType) => {
     let matched = known.get(eventType);
     if (!matched) {
       matched = matchAll(compiled, eventType);
-      if (known.size >= MAX_KNOWN_TYPES) known.clear();
+      remembered += 1 + matched.length;
+      if (remembered > MAX_REMEMBERED) {
+        known.clear();
+        remembered = 1 + matched.length;
+      }
       known.set(eventType, matched);
     }
     return matched;
   };
 }
 
-/** A producer that invents types must not grow the isolate's memory. */
-const MAX_KNOWN_TYPES = 1000;
+/** Types and their deliveries: a producer that invents types must not grow the isolate's memory. */
+const MAX_REMEMBERED = 10_000;
 
 function matchAll(
   subscriptions: (MatchableSubscription & { matches: (type: string) => boolean })[],

@@ -1,7 +1,10 @@
 import { z } from "zod";
-import { ERROR_CLASSES } from "./outcome.ts";
+import type { ErrorClass } from "./outcome.ts";
 
 /** A whole policy, as snapshot on a delivery. Strict: an unknown key is refused, never ignored. */
+/** Classes of answers that have a status and a body, which can be the same again. */
+const ANSWER_CLASSES = ["http_3xx", "http_4xx", "http_5xx", "rate_limited", "gone"] as const satisfies ErrorClass[];
+
 export const RetryPolicy = z.strictObject({
   /** Delay n follows the n-th counted failure; past the last the last repeats. Fractions allowed. */
   delays_seconds: z.array(z.number().min(0).max(604_800)).min(1).max(50),
@@ -13,7 +16,7 @@ export const RetryPolicy = z.strictObject({
   max_age_seconds: z.number().min(1).max(2_592_000),
   /** The same status and body this many times running ends a delivery, for these classes. */
   same_error_limit: z.int().min(2).max(50),
-  same_error_classes: z.array(z.enum(ERROR_CLASSES)).max(ERROR_CLASSES.length),
+  same_error_classes: z.array(z.enum(ANSWER_CLASSES)).max(ANSWER_CLASSES.length),
   /** Statuses after which no retry is made. */
   reject_statuses: z.array(z.int().min(300).max(599)).max(300),
 });
@@ -32,6 +35,11 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   same_error_classes: ["http_4xx"],
   reject_statuses: [400, 405, 406, 410, 411, 413, 414, 415, 422, 431, 451, 501, 505],
 };
+
+/** Whether answers of this class are compared with those before them. */
+export function comparesAnswers(policy: RetryPolicy, errorClass: ErrorClass): boolean {
+  return (policy.same_error_classes as readonly ErrorClass[]).includes(errorClass);
+}
 
 /** Field by field, `over` wins where it says something; lists are replaced, not joined. */
 export function mergeRetryPolicy(base: RetryPolicy, over: RetryPolicyInput | null): RetryPolicy {

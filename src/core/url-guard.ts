@@ -64,6 +64,11 @@ const RESERVED_SUFFIXES = [
   "nip.io",
   "sslip.io",
   "xip.io",
+  "traefik.me",
+  "localtest.me",
+  "lvh.me",
+  // what clusters call their own
+  "svc",
 ];
 
 // Ports ≥ 1024 of fetch's "bad port" list (https://fetch.spec.whatwg.org/#port-blocking), and of databases, brokers,

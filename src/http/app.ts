@@ -3,7 +3,9 @@ import { matchedRoutes } from "hono/route";
 import { METHOD_NAME_ALL } from "hono/router";
 import { AppError } from "../app/app-error.ts";
 import type { CentralDeps } from "../app/deps.ts";
+import { describeFault, isStoreFault } from "../core/fault.ts";
 import type { HttpContext } from "./context.ts";
+import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
@@ -30,6 +32,8 @@ export function createApp(options: AppOptions) {
     c.set("requestId", options.createRequestId());
     await next();
     c.header("X-Request-Id", c.var.requestId);
+    // Nothing that is behind a key belongs into a cache.
+    c.header("Cache-Control", "no-store");
   });
   app.get("/health", (c) => c.json({ status: "ok" }));
   app.use("/v1/*", async (c, next) => {
@@ -37,6 +41,7 @@ export function createApp(options: AppOptions) {
     await next();
   });
 
+  app.use("/v1/*", refuseUnknownQuery);
   app.route("/v1/events", publishRoutes(options));
   for (const [path, routes, guard] of [
     ["/v1/events", eventRoutes, requirePrincipal(options)],
@@ -57,6 +62,7 @@ export function createApp(options: AppOptions) {
       return respond(c, toProblem(error, c.var.requestId));
     }
     logFault(c, error);
+    if (isStoreFault(error)) return respond(c, toProblem(storeAway(), c.var.requestId));
     return respond(c, internalProblem(c.var.requestId));
   });
   return app;
@@ -67,12 +73,17 @@ function exceptUnknownRoutes(guard: MiddlewareHandler<HttpContext>): MiddlewareH
   return (c, next) => (matchedRoutes(c).some(({ method }) => method !== METHOD_NAME_ALL) ? guard(c, next) : next());
 }
 
+function storeAway(): AppError {
+  return new AppError("unavailable", "A store the relay needs does not answer. Try again.");
+}
+
 function respond(c: Context<HttpContext>, problem: Problem): Response {
   return new Response(JSON.stringify(problem), {
     status: problem.status,
     headers: {
       "Content-Type": "application/problem+json",
       "X-Request-Id": c.var.requestId,
+      "Cache-Control": "no-store",
       ...(problem.status === 401 && { "WWW-Authenticate": "Bearer" }),
       ...(problem.status === 503 && { "Retry-After": RETRY_AFTER_SECONDS }),
     },
@@ -82,6 +93,6 @@ function respond(c: Context<HttpContext>, problem: Problem): Response {
 function logFault(c: Context<HttpContext>, error: unknown): void {
   const { requestId } = c.var;
   console.error(
-    JSON.stringify({ level: "error", event: "request_fault", request_id: requestId, error: String(error) }),
+    JSON.stringify({ level: "error", event: "request_fault", request_id: requestId, error: describeFault(error) }),
   );
 }

@@ -1,5 +1,7 @@
 import type { Context } from "hono";
+import { z } from "zod";
 import { AppError } from "../app/app-error.ts";
+import { parseInput } from "../app/parse-input.ts";
 import { unauthorized } from "../app/authenticate.ts";
 import { concatBytes } from "../core/bytes.ts";
 
@@ -11,6 +13,11 @@ const MAX_JSON_BYTES = 65_536;
  */
 export async function readJson(c: Context): Promise<unknown> {
   return readJsonOf(c.req.raw);
+}
+
+/** For routes that take nothing: a body that says something is refused. */
+export async function readNothing(c: Context): Promise<void> {
+  parseInput(z.strictObject({}), await readJson(c));
 }
 
 /** The same for a request that somebody else will read again: give it a clone. */

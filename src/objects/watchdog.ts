@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { createWatchState, tick, type WatchState } from "../app/watch/tick.ts";
 import { composeWatch } from "../compose.ts";
+import { describeFault } from "../core/fault.ts";
 
 const REPORTS_UNTIL = "reports-until";
 
@@ -37,7 +38,7 @@ export class Watchdog extends DurableObject<Env> {
       const reportsUntil = async () => (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
       nextAt = await tick({ ...composeWatch(this.env, this.ctx, shard), reportsUntil }, this.#state);
     } catch (error) {
-      console.error(JSON.stringify({ level: "error", event: "fault", what: "watchdog", error: String(error) }));
+      console.error(JSON.stringify({ level: "error", event: "fault", what: "watchdog", error: describeFault(error) }));
     }
     if (nextAt !== null) await this.arm(Math.max(nextAt - Date.now(), 1));
   }

@@ -3,6 +3,7 @@ import { deliver, type DeliverDeps } from "../app/deliver/deliver.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../app/deliver/record-attempt.ts";
 import type { AttemptReport } from "../app/deliver/report.ts";
 import { ReportMessage, RingMessage } from "./messages.ts";
+import { describeFault } from "../core/fault.ts";
 
 /** Seconds before a message is tried again, by how often it was: the ledger or the payload store is away. */
 const RING_DELAYS_SECONDS = [1, 5, 15, 60];
@@ -87,5 +88,5 @@ function delayOf({ attempts }: Message, delaysSeconds: number[]): number {
 }
 
 function logFault(what: string, error: unknown): void {
-  console.error(JSON.stringify({ level: "error", event: "fault", what, error: String(error) }));
+  console.error(JSON.stringify({ level: "error", event: "fault", what, error: describeFault(error) }));
 }

@@ -65,6 +65,8 @@ export async function sendRequest(request: OutboundRequest): Promise<OutboundAns
 
 /** Reads to the end or to the cap, whichever comes first. The deadline's abort breaks a read that waits. */
 async function readCapped(response: Response, body: { add(chunk: Uint8Array): void }): Promise<void> {
+  // Without a body there is nothing to decode, whatever encoding its headers name.
+  if (response.headers.get("content-length") === "0") return;
   const reader = response.body?.getReader();
   if (!reader) return;
   let left = MAX_BODY_BYTES;

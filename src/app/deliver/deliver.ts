@@ -122,13 +122,13 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
 
 /** All due attempts of one endpoint, as fast as there is room for it in this isolate. */
 async function attemptAll(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
-  const endpointId = jobs[0]!.delivery.endpointId;
+  const place = jobs[0]!.delivery;
   const giveUpAt = deps.now() + MAX_ROOM_WAIT_MS;
   const sends: Promise<void>[] = [];
   let rest = jobs;
   while (rest.length > 0) {
     const room = deps.inFlight.reserve(
-      endpointId,
+      place,
       rest.map(({ delivery }) => delivery.event.payloadSize),
     );
     if (room > 0) {
@@ -146,11 +146,12 @@ async function attemptAll(deps: DeliverDeps, readPayload: PayloadReader, jobs: D
 
 /** Prepare → claim → send → close for jobs that have room. */
 async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
-  const release = ({ delivery }: Due) => deps.inFlight.release(delivery.endpointId, delivery.event.payloadSize);
+  const release = ({ delivery }: Due) => deps.inFlight.release(delivery, delivery.event.payloadSize);
   let claimed: { job: Due; prepared: Prepared; claim: Claim }[] = [];
   let startedAt = 0;
   try {
-    const prepared = await prepareAll(deps, readPayload, jobs);
+    // Time has passed while they waited for room: what has ended meanwhile is not attempted.
+    const prepared = await prepareAll(deps, readPayload, await settleUndue(deps, jobs));
     startedAt = deps.now();
     claimed = await claimAll(deps, prepared, startedAt);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { toHex } from "../../core/hex.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
 import { outboundBody, type OutboundEvent } from "../../core/outbound.ts";
@@ -22,7 +23,7 @@ export interface LoadedDelivery extends DeliveryRef {
   expiresAt: number;
   laneKey: string | null;
   policy: RetryPolicy;
-  event: OutboundEvent & { payloadRef: string; payloadSize: number };
+  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
   endpoint: {
     url: string;
     revision: number;
@@ -68,6 +69,7 @@ export async function prepare(
     const secrets = await unwrapLiveSecrets(deps, delivery);
     const payload = await readPayload(delivery.event.payloadRef, delivery.event.payloadSize);
     if (payload === null) return { kind: "refused", finalOutcome: "payload_missing" };
+    if (!(await isAsPublished(payload, delivery))) return { kind: "refused", finalOutcome: "payload_missing" };
     const outbound = outboundBody(delivery.endpoint.payloadFormat, delivery.event, payload);
     return { kind: "ready", prepared: { url: destination.value.url, secrets, ...outbound } };
   } catch (error) {
@@ -75,6 +77,12 @@ export async function prepare(
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
     return { kind: "fault", delayMs: relayFaultDelayAfterMs(overdueMs) };
   }
+}
+
+/** The last guard of the bytes: what is not what was published is signed for nobody. */
+async function isAsPublished(payload: Uint8Array, { event }: LoadedDelivery): Promise<boolean> {
+  const digest = await crypto.subtle.digest("SHA-256", payload as BufferSource);
+  return toHex(new Uint8Array(digest)) === event.payloadSha256;
 }
 
 async function unwrapLiveSecrets(deps: PrepareDeps, delivery: LoadedDelivery): Promise<Prepared["secrets"]> {

@@ -1,6 +1,7 @@
 import { decideAfterAttempt, type NextStep } from "../../core/delivery-end.ts";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import { classifyOutcome, type AttemptOutcome } from "../../core/outcome.ts";
+import { comparesAnswers } from "../../core/retry-policy.ts";
 import type { Runtime } from "../runtime.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
 import type { AttemptReport } from "./report.ts";
@@ -22,7 +23,7 @@ interface Closing extends DeliveryRef {
   delivery:
     | { status: "succeeded" | "dead_letter"; finalOutcome: string }
     | { status: "pending"; nextAttemptAt: number; failureCount: number; relayFaultCount: number };
-  disable: { endpointRevision: number; reason: string } | null;
+  disable: { url: string; reason: string } | null;
 }
 
 interface PastAnswer {
@@ -85,9 +86,7 @@ function outcomeOf({ wire, policy }: AttemptReport): AttemptOutcome {
 function needsHistory(report: AttemptReport, { errorClass }: AttemptOutcome): boolean {
   if (errorClass === null) return false;
   if (errorClass === "abandoned") return report.relayFaultCount > 0;
-  return (
-    report.policy.same_error_classes.includes(errorClass) && report.failureCount + 1 >= report.policy.same_error_limit
-  );
+  return comparesAnswers(report.policy, errorClass) && report.failureCount + 1 >= report.policy.same_error_limit;
 }
 
 /** Room for faults of ours among the answers that are compared. */
@@ -110,7 +109,7 @@ function countWhile<T>(items: T[], holds: (item: T) => boolean): number {
 }
 
 function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextStep): Closing {
-  const { tenantId, eventId, endpointId, replayNo, attemptNumber, token, respondedAt, endpointRevision } = report;
+  const { tenantId, eventId, endpointId, replayNo, attemptNumber, token, respondedAt } = report;
   return {
     tenantId,
     eventId,
@@ -130,7 +129,7 @@ function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextSte
       partnerRequestId: report.partnerRequestId,
     },
     delivery: toMove(step),
-    disable: step.next === "dead_letter" && step.disableEndpoint ? { endpointRevision, reason: "gone" } : null,
+    disable: step.next === "dead_letter" && step.disableEndpoint ? { url: report.endpointUrl, reason: "gone" } : null,
   };
 }
 

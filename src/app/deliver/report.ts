@@ -19,7 +19,8 @@ export interface AttemptReport extends DeliveryRef, ClaimedState {
   tenantId: string;
   attemptNumber: number;
   token: string;
-  endpointRevision: number;
+  /** What the request went to. */
+  endpointUrl: string;
   requestedAt: number;
   respondedAt: number;
   wire: WireResult | { kind: "abandoned" };

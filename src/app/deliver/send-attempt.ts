@@ -60,7 +60,7 @@ export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Prom
     replayNo: delivery.replayNo,
     attemptNumber: attempt.attemptNumber,
     token: attempt.token,
-    endpointRevision: delivery.endpoint.revision,
+    endpointUrl: delivery.endpoint.url,
     policy: delivery.policy,
     failureCount: delivery.failureCount,
     relayFaultCount: delivery.relayFaultCount,

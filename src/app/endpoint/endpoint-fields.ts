@@ -12,10 +12,11 @@ const PayloadFormat = z.enum(["envelope", "raw", "cloudevents"]).transform((form
 });
 
 /** No headers at all are what is sent so far. */
-const NoHeaders = z.preprocess(
-  (value) => (typeof value === "object" && value !== null && Object.keys(value).length === 0 ? null : value),
-  notSupported(),
-);
+const NoHeaders = z.preprocess((value) => (isEmptyMap(value) ? null : value), notSupported());
+
+function isEmptyMap(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}
 
 /** What creating and changing an endpoint have in common. */
 export const ENDPOINT_FIELDS = {

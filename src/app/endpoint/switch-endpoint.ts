@@ -1,13 +1,12 @@
 import type { Endpoint } from "../../core/model.ts";
-import { notFound } from "../app-error.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { getEndpoint } from "./read-endpoint.ts";
 import type { EndpointDeps } from "./deps.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "./release-held.ts";
 
 export interface SwitchEndpointDeps extends Pick<EndpointDeps, "endpoints">, ReleaseHeldDeps {
-  disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<boolean>;
-  enableEndpoint(tenantId: string, endpointId: string): Promise<boolean>;
+  disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void>;
+  enableEndpoint(tenantId: string, endpointId: string): Promise<void>;
 }
 
 /**
@@ -16,14 +15,14 @@ export interface SwitchEndpointDeps extends Pick<EndpointDeps, "endpoints">, Rel
  */
 export async function disableEndpoint(deps: SwitchEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
   requireAdmin(principal);
-  if (!(await deps.disableEndpoint(principal.tenantId, id, "operator", deps.now()))) throw notFound("endpoint");
+  await deps.disableEndpoint(principal.tenantId, id, "operator", deps.now());
   return getEndpoint(deps, principal, id);
 }
 
 /** What was held is due again. Doing it again finishes what an interrupted one left. */
 export async function enableEndpoint(deps: SwitchEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
   requireAdmin(principal);
-  if (!(await deps.enableEndpoint(principal.tenantId, id))) throw notFound("endpoint");
+  await deps.enableEndpoint(principal.tenantId, id);
   await releaseHeld(deps, principal.tenantId, id);
   return getEndpoint(deps, principal, id);
 }

@@ -74,9 +74,11 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
     throw unauthorized();
   }
   const config = compileConfig(rows);
+  // Before it is remembered: what is refused is read afresh each time.
+  const publisher = toPublisher(ref, config, rows.key);
   remember(configs, rows.tenantId, config, MAX_CACHED_TENANTS);
   remember(keys, cacheKey(ref), { tenantId: rows.tenantId, revision: rows.revision, key: rows.key }, MAX_CACHED_KEYS);
-  return toPublisher(ref, config, rows.key);
+  return publisher;
 }
 
 function toPublisher(ref: PublisherRef, config: PublishConfig, key: ConfigRows["key"]): Publisher {

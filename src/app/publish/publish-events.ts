@@ -82,9 +82,8 @@ export async function publishEvents(
   );
 
   let current = publisher;
-  let stored: string | null = null;
   for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
-    const plan = orRefusal(() => planPublish(deps, current, items, ids, hashes, relayRegion, now));
+    const plan = orRefusal(() => planPublish(deps, current, items, ids, hashes, relayRegion, now, reloads));
     if (plan instanceof AppError || plan.events.length === 0) {
       // Refusals are decided by the configuration too, and no commit has proved that what was remembered, the key among it,
       // is the present one.
@@ -95,12 +94,10 @@ export async function publishEvents(
       if (plan instanceof AppError) throw plan;
       return plan.results;
     }
-    if (stored !== plan.objectKey) {
-      await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
-      stored = plan.objectKey;
-    }
+    await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
     const commit = await orUnavailable(() => commitPlan(deps, current.config, plan, now));
     if (!commit.stale) return settle(deps, plan, commit.holders);
+    dropObject(deps, plan);
     current = await reloadPublisher(deps, current.ref);
   }
   throw new AppError("unavailable", "The tenant's configuration is changing too fast. Try again.");
@@ -127,6 +124,7 @@ function planPublish(
   hashes: string[],
   relayRegion: string | null,
   now: number,
+  round: number,
 ): Plan {
   const { tenantId, match } = publisher.config;
   const results: (Accepted | AppError)[] = [];
@@ -153,7 +151,8 @@ function planPublish(
     deps.retentionDays,
     checked.flatMap(({ matched }) => matched.map(({ maxAgeSeconds }) => maxAgeSeconds)),
   );
-  const objectKey = `${classDays}d/${tenantId}/${formatTime(now).slice(0, 10)}/${ids[0]}`;
+  // Another configuration may take other items, at other offsets: each round has an object of its own.
+  const objectKey = `${classDays}d/${tenantId}/${formatTime(now).slice(0, 10)}/${ids[0]}${round > 0 ? `.${round}` : ""}`;
 
   let offset = 0;
   const events = checked.map(({ item, index, matched, fields: { input, source } }): Event => {
@@ -241,10 +240,14 @@ async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Prom
     }
   }
   if (calls.length > 0) deps.announce(calls);
-  // An object that no event points to; if this fails its lifecycle rule removes it.
-  if (inserted === 0) deps.background(deps.deletePayloads([plan.objectKey]).catch(() => {}));
+  if (inserted === 0) dropObject(deps, plan);
   await answerDuplicates(deps, plan, duplicates);
   return plan.results;
+}
+
+/** For an object that no event points to; if this fails its lifecycle rule removes it. */
+function dropObject(deps: PublishDeps, { objectKey }: Plan): void {
+  deps.background(deps.deletePayloads([objectKey]).catch(() => {}));
 }
 
 /** Each repeats its first event's answer; all of them are one trip. */

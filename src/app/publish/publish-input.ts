@@ -54,9 +54,9 @@ function resolveSource({ config, sourceId }: Publisher, named: string | null): P
   if (named === null && sourceId === null) {
     throw invalidField("source", "is required with an admin key: the id or name of a source");
   }
-  const source = config.sources.find(({ id, name }) =>
-    named === null ? id === sourceId : id === named || name === named,
-  );
+  const wanted = named ?? sourceId;
+  // A name may look like an id; the id is meant then.
+  const source = config.sources.find(({ id }) => id === wanted) ?? config.sources.find(({ name }) => name === named);
   if (!source) throw invalidField("source", "is not a source of this tenant");
   if (sourceId !== null && source.id !== sourceId) {
     throw new AppError("forbidden", "This key may publish for its own source only.");

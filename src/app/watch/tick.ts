@@ -18,7 +18,7 @@ interface ExpiredLease extends TenantDeliveryRef {
   attemptNumber: number;
   token: string;
   requestedAt: number;
-  endpointRevision: number;
+  endpointUrl: string;
   policy: RetryPolicy;
   failureCount: number;
   relayFaultCount: number;

@@ -6,7 +6,7 @@ import { retryDelivery } from "../../app/delivery/retry-delivery.ts";
 import type { HttpContext } from "../context.ts";
 import { presentAttempt, presentDelivery } from "../present/delivery.ts";
 import { presentPage } from "../present/page.ts";
-import { readJson, readQuery } from "../request.ts";
+import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const deliveryRoutes = new Hono<HttpContext>()
   .get("/", async (c) =>
@@ -23,13 +23,15 @@ export const deliveryRoutes = new Hono<HttpContext>()
     const { delivery, attempts } = await getDelivery(c.var.deps, c.var.principal, c.req.param("id"));
     return c.json({ data: attempts.map((attempt) => presentAttempt(delivery, attempt)), next_cursor: null });
   })
-  .post("/:id/retry", async (c) =>
-    c.json(presentDelivery(await retryDelivery(c.var.deps, c.var.principal, c.req.param("id"))), 202),
-  )
+  .post("/:id/retry", async (c) => {
+    await readNothing(c);
+    return c.json(presentDelivery(await retryDelivery(c.var.deps, c.var.principal, c.req.param("id"))), 202);
+  })
   .post("/:id/replay", async (c) => {
     const replay = await replayDelivery(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
     return c.json(presentDelivery(replay), 202);
   })
-  .post("/:id/cancel", async (c) =>
-    c.json(presentDelivery(await cancelDelivery(c.var.deps, c.var.principal, c.req.param("id")))),
-  );
+  .post("/:id/cancel", async (c) => {
+    await readNothing(c);
+    return c.json(presentDelivery(await cancelDelivery(c.var.deps, c.var.principal, c.req.param("id"))));
+  });

@@ -10,7 +10,7 @@ import type { HttpContext } from "../context.ts";
 import { presentEndpoint } from "../present/endpoint.ts";
 import { presentPage } from "../present/page.ts";
 import { presentListedSecret, presentRotatedSecret } from "../present/secret.ts";
-import { readJson, readQuery } from "../request.ts";
+import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const endpointRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
@@ -34,10 +34,12 @@ export const endpointRoutes = new Hono<HttpContext>()
     return c.body(null, 204);
   })
   .post("/:id/disable", async (c) => {
+    await readNothing(c);
     const endpoint = await disableEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
     return c.json(presentEndpoint(endpoint));
   })
   .post("/:id/enable", async (c) => {
+    await readNothing(c);
     const endpoint = await enableEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
     return c.json(presentEndpoint(endpoint));
   })

@@ -14,7 +14,8 @@ export function createActLedger(db: D1Database) {
       const { meta } = await db
         .prepare(
           `update delivery set next_attempt_at = ?5 where ${KEY} and status = 'pending' and lane_key is null
-             and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is null)`,
+             and exists (select 1 from endpoint e
+               where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is null and e.deleted_at is null)`,
         )
         .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
         .run();
@@ -80,32 +81,29 @@ export function createActLedger(db: D1Database) {
       return results.at(-2)!.results[0]?.replay_no ?? null;
     },
 
-    /** Disables an endpoint under a new revision of its own and of its tenant. False when it is not there. */
-    async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<boolean> {
-      const [endpoint] = await db.batch([
+    /** Disables an endpoint that is not, under a new revision of its own and of its tenant. */
+    async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void> {
+      await db.batch([
         db
           .prepare(
-            `update endpoint set disabled_at = coalesce(disabled_at, ?3), last_disabled_at = coalesce(disabled_at, ?3),
-               disabled_reason = coalesce(disabled_reason, ?4), revision = revision + 1
-             where tenant_id = ?1 and id = ?2 and deleted_at is null`,
+            `update endpoint set disabled_at = ?3, last_disabled_at = ?3, disabled_reason = ?4, revision = revision + 1
+             where tenant_id = ?1 and id = ?2 and disabled_at is null and deleted_at is null`,
           )
           .bind(tenantId, endpointId, now, reason),
         db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
       ]);
-      return endpoint!.meta.changes > 0;
     },
 
-    async enableEndpoint(tenantId: string, endpointId: string): Promise<boolean> {
-      const [endpoint] = await db.batch([
+    async enableEndpoint(tenantId: string, endpointId: string): Promise<void> {
+      await db.batch([
         db
           .prepare(
             `update endpoint set disabled_at = null, disabled_reason = null, revision = revision + 1
-             where tenant_id = ?1 and id = ?2 and deleted_at is null`,
+             where tenant_id = ?1 and id = ?2 and disabled_at is not null and deleted_at is null`,
           )
           .bind(tenantId, endpointId),
         db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
       ]);
-      return endpoint!.meta.changes > 0;
     },
 
     /**

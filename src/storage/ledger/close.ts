@@ -19,8 +19,8 @@ export interface Closing extends TenantDeliveryRef {
   delivery:
     | { status: "succeeded" | "dead_letter"; finalOutcome: string }
     | { status: "pending"; nextAttemptAt: number; failureCount: number; relayFaultCount: number };
-  /** Disables the endpoint, unless it has been changed since the request. */
-  disable: { endpointRevision: number; reason: string } | null;
+  /** Disables the endpoint, unless it has another URL by now than the request went to. */
+  disable: { url: string; reason: string } | null;
 }
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
@@ -86,14 +86,22 @@ function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
     );
 }
 
+/** A deleted endpoint gets no further attempt: what was under way when it went ends with it. */
+const IS_DELETED = `exists (
+  select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.deleted_at is not null)`;
+
 function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
   const { delivery, attempt, token } = closing;
   const key = [closing.tenantId, closing.eventId, closing.endpointId, closing.replayNo];
   if (delivery.status === "pending") {
     return db
       .prepare(
-        `update delivery set status = 'pending', token = null, locked_until = null, next_attempt_at = ?6,
-           failure_count = ?7, relay_fault_count = ?8, last_status_code = ?9, last_error_class = ?10
+        `update delivery set token = null, locked_until = null, failure_count = ?7, relay_fault_count = ?8,
+           last_status_code = ?9, last_error_class = ?10,
+           status = iif(${IS_DELETED}, 'failed', 'pending'),
+           next_attempt_at = iif(${IS_DELETED}, null, ?6),
+           terminal_at = iif(${IS_DELETED}, ?11, null),
+           final_outcome = iif(${IS_DELETED}, 'endpoint_deleted', null)
          where ${KEY} and status = 'processing' and token = ?5`,
       )
       .bind(
@@ -104,6 +112,7 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
         delivery.relayFaultCount,
         attempt.statusCode,
         attempt.errorClass,
+        attempt.respondedAt,
       );
   }
   return db
@@ -126,20 +135,20 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
 function disableEndpoint(
   db: D1Database,
   closing: Closing,
-  { endpointRevision, reason }: { endpointRevision: number; reason: string },
+  { url, reason }: { url: string; reason: string },
 ): D1PreparedStatement[] {
   return [
     db
       .prepare(
         `update tenant set revision = revision + 1 where id = ?1 and exists (
-           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3 and e.disabled_at is null)`,
+           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.url = ?3 and e.disabled_at is null)`,
       )
-      .bind(closing.tenantId, closing.endpointId, endpointRevision),
+      .bind(closing.tenantId, closing.endpointId, url),
     db
       .prepare(
         `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1
-         where tenant_id = ?1 and id = ?2 and revision = ?3 and disabled_at is null and deleted_at is null`,
+         where tenant_id = ?1 and id = ?2 and url = ?3 and disabled_at is null and deleted_at is null`,
       )
-      .bind(closing.tenantId, closing.endpointId, endpointRevision, closing.attempt.respondedAt, reason),
+      .bind(closing.tenantId, closing.endpointId, url, closing.attempt.respondedAt, reason),
   ];
 }

@@ -16,7 +16,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   expiresAt: number;
   laneKey: string | null;
   policy: RetryPolicy;
-  event: OutboundEvent & { payloadRef: string; payloadSize: number };
+  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
   endpoint: {
     url: string;
     revision: number;
@@ -56,7 +56,7 @@ export function createDeliverLedger(db: D1Database) {
                     d.relay_fault_count, d.next_attempt_at, coalesce(d.scheduled_at, d.created_at) as scheduled_at,
                     d.expires_at, d.lane_key, p.policy,
                     e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
-                    e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
+                    e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size, hex(e.payload_sha256) as payload_sha256,
                     s.name as source_name,
                     ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at
              from json_each(?1) j
@@ -207,6 +207,7 @@ function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>
       payloadIsJson: row["payload_is_json"] === 1,
       payloadRef: row["payload_ref"],
       payloadSize: row["payload_size"],
+      payloadSha256: row["payload_sha256"].toLowerCase(),
     },
     endpoint: {
       url: row["url"],

@@ -115,9 +115,12 @@ export function createPublishLedger(db: D1Database) {
         ...(keyed.length > 0 ? [freeExpiredKeys(db, keyed, now)] : []),
         insertEvents(db, tenantId, revision, events),
         ...chunk(deliveries, DELIVERIES_PER_STATEMENT).map((part) => insertDeliveries(db, tenantId, part)),
+        countCommitted(db, tenantId, revision, events),
         ...(keyed.length > 0 ? [selectKeyHolders(db, keyed)] : []),
       ]);
-      if (results[0]!.results[0]?.["revision"] !== revision) return { stale: true };
+      // Done again after its answer was lost, a commit may find a later revision and its own events under it.
+      const committed = results.at(keyed.length > 0 ? -2 : -1)!.results[0]!["n"] as number;
+      if (results[0]!.results[0]?.["revision"] !== revision && committed === 0) return { stale: true };
       const holders = keyed.length > 0 ? results.at(-1)!.results : [];
       return {
         stale: false,
@@ -220,6 +223,17 @@ function insertDeliveries(db: D1Database, tenantId: string, deliveries: NewDeliv
        on conflict do nothing`,
     )
     .bind(tenantId, JSON.stringify(rows));
+}
+
+/** How many of these events are there, asked only when the configuration is not that of `revision`. */
+function countCommitted(db: D1Database, tenantId: string, revision: number, events: Event[]): D1PreparedStatement {
+  return db
+    .prepare(
+      `select count(*) as n from tenant t cross join json_each(?2) j
+       cross join event e on e.tenant_id = ?1 and e.id = j.value
+       where t.id = ?1 and t.revision <> ?3`,
+    )
+    .bind(tenantId, JSON.stringify(events.map(({ id }) => id)), revision);
 }
 
 function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement {

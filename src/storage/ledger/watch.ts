@@ -16,7 +16,7 @@ export interface ExpiredLease extends DeliveryRef {
   attemptNumber: number;
   token: string;
   requestedAt: number;
-  endpointRevision: number;
+  endpointUrl: string;
   policy: RetryPolicy;
   failureCount: number;
   relayFaultCount: number;
@@ -77,9 +77,10 @@ export function createWatchLedger(db: D1Database) {
         .prepare(
           `select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.attempt_count, d.token, d.failure_count,
                   d.relay_fault_count, coalesce(d.scheduled_at, d.created_at) as scheduled_at, d.expires_at, p.policy,
-                  a.requested_at, a.endpoint_revision
+                  a.requested_at, ep.url
            from (select * from delivery where ${LEASED} and next_attempt_at <= ?1 order by next_attempt_at limit ?2) d
            cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id
+           cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
            cross join attempt a on a.tenant_id = d.tenant_id and a.event_id = d.event_id
              and a.endpoint_id = d.endpoint_id and a.replay_no = d.replay_no and a.attempt_number = d.attempt_count`,
         )
@@ -93,7 +94,7 @@ export function createWatchLedger(db: D1Database) {
         attemptNumber: row["attempt_count"],
         token: row["token"],
         requestedAt: row["requested_at"],
-        endpointRevision: row["endpoint_revision"],
+        endpointUrl: row["url"],
         policy: JSON.parse(row["policy"]),
         failureCount: row["failure_count"],
         relayFaultCount: row["relay_fault_count"],

@@ -65,7 +65,7 @@ describe("each outcome", () => {
     const { closing } = await record({ wire, attemptNumber: 2, failureCount: 1 });
     expect(closing.attempt).toMatchObject({ outcomeClass, errorClass, statusCode });
     expect(closing.delivery).toEqual(delivery);
-    expect(closing.disable).toEqual(statusCode === 410 ? { endpointRevision: 7, reason: "gone" } : null);
+    expect(closing.disable).toEqual(statusCode === 410 ? { url: attemptReport().endpointUrl, reason: "gone" } : null);
   });
 
   test("the last attempt of the policy is a dead letter, and faults of ours do not bring it nearer", async () => {

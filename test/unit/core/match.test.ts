@@ -71,10 +71,12 @@ test("asking again gives the same deliveries, whichever types were asked for bet
   );
 });
 
-test("answers are kept by type, and a producer that invents types does not make them grow past a thousand", () => {
-  const match = createMatcher([subscription({})]);
+test("answers are kept by type, and a producer that invents types does not make them grow past ten thousand entries", () => {
+  const endpoints = Array.from({ length: 99 }, (_, n) => subscription({ id: `sub_${n}`, endpointId: `ep_${n}` }));
+  const match = createMatcher(endpoints);
   const first = match("kept.type");
-  for (let n = 0; n < 999; n++) match(`invented.type_${n}`);
+  // A type and its 99 deliveries are a hundred entries.
+  for (let n = 0; n < 99; n++) match(`invented.type_${n}`);
   expect(match("kept.type")).toBe(first);
   match("invented.one_more");
   expect(match("kept.type")).not.toBe(first);

@@ -174,3 +174,27 @@ test("a fault of the relay during the send is recorded as internal and spends no
   await attempt({ ...scene.deps, now: () => Date.now() + 5_000 }, scene.context, delivery.call(2));
   expect(await delivery.read()).toMatchObject({ status: "succeeded", attempt_count: 2 });
 });
+
+test("no attempt starts after the window, however long the delivery waited for room", async () => {
+  const scene = await createScene({ retry_policy: { max_age_seconds: 5 } });
+  const delivery = await scene.publishOne();
+  let waitedMs = 0;
+  const crowded: typeof scene.deps = {
+    ...scene.deps,
+    now: () => Date.now() + waitedMs,
+    sleep: async () => void (waitedMs += 6_000),
+    inFlight: { reserve: (_, sizes) => (waitedMs > 0 ? sizes.length : 0), release: () => {} },
+  };
+  await attempt(crowded, scene.context, delivery.call(1));
+  expect(requests).toHaveLength(0);
+  expect(await delivery.read()).toMatchObject({ status: "expired", attempts: [] });
+});
+
+test("bytes that are not those that were published are signed for nobody", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const other = new TextEncoder().encode('{"n":2}');
+  await attempt({ ...scene.deps, getPayload: async () => other }, scene.context, delivery.call(1));
+  expect(requests).toHaveLength(0);
+  expect(await delivery.read()).toMatchObject({ status: "failed", final_outcome: "payload_missing" });
+});

@@ -28,7 +28,7 @@ function report(delivery: SceneDelivery, n: number, token: string, wire: Attempt
     ...delivery.ref,
     attemptNumber: n,
     token,
-    endpointRevision: 1,
+    endpointUrl: "https://consumer.example/hook",
     policy: DEFAULT_RETRY_POLICY,
     failureCount: 0,
     relayFaultCount: 0,
@@ -106,14 +106,13 @@ test("an abandoned attempt takes the true outcome when it comes; nothing else re
   expect((await delivery.read()).attempts).toMatchObject([{ outcome_class: "transient", status_code: 503 }]);
 });
 
-test("a 410 disables the endpoint it came from, and not one that has been changed since", async () => {
-  const [unchanged, changed] = [await createScene(), await createScene()];
-  for (const scene of [unchanged, changed]) {
+test("a 410 disables the endpoint it came from, unless it has another URL by now", async () => {
+  const [renamed, moved] = [await createScene(), await createScene()];
+  for (const scene of [renamed, moved]) {
     const delivery = await scene.publishOne();
     await claim(scene, delivery, 1, "a");
-    if (scene === changed) {
-      await scene.tenant.api.patch(`/v1/endpoints/${scene.endpointId}`, { url: "https://moved.example/" });
-    }
+    const change = scene === moved ? { url: "https://moved.example/" } : { name: "renamed" };
+    await scene.tenant.api.patch(`/v1/endpoints/${scene.endpointId}`, change);
     await recordAttempt(scene.deps, report(delivery, 1, "a", answered(410)));
     expect(await delivery.read()).toMatchObject({
       status: "dead_letter",
@@ -122,8 +121,24 @@ test("a 410 disables the endpoint it came from, and not one that has been change
     });
   }
   const read = async (scene: Scene) => (await scene.tenant.api.get(`/v1/endpoints/${scene.endpointId}`)).body;
-  expect(await read(unchanged)).toMatchObject({ state: "disabled", disabled_reason: "gone" });
-  expect(await read(changed)).toMatchObject({ state: "active", disabled_at: null });
+  expect(await read(renamed)).toMatchObject({ state: "disabled", disabled_reason: "gone" });
+  expect(await read(moved)).toMatchObject({ state: "active", disabled_at: null });
+});
+
+test("what was under way when its endpoint was deleted ends with it, and is not tried again", async () => {
+  const scene = await createScene();
+  const [fails, succeeds] = [await scene.publishOne(), await scene.publishOne()];
+  for (const delivery of [fails, succeeds]) await claim(scene, delivery, 1, delivery.id);
+  await scene.tenant.api.delete(`/v1/endpoints/${scene.endpointId}`);
+  await recordAttempt(scene.deps, report(fails, 1, fails.id, answered(500)));
+  await recordAttempt(scene.deps, report(succeeds, 1, succeeds.id, answered(200)));
+  expect(await fails.read()).toMatchObject({
+    status: "failed",
+    final_outcome: "endpoint_deleted",
+    next_attempt_at: null,
+    attempts: [{ status_code: 500 }],
+  });
+  expect(await succeeds.read()).toMatchObject({ status: "succeeded", final_outcome: "delivered" });
 });
 
 test("a dead letter stands in the view of that name, with its public ids, until it expires", async () => {

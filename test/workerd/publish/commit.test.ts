@@ -94,3 +94,48 @@ test("the payloads of one request are one object, and a duplicate leaves none be
     expect(read.headers.get("Content-Disposition")).toBe("attachment");
   }
 });
+
+test("a configuration that changed under a batch leaves every event its own bytes, and refused ones reach nobody", async () => {
+  const scene = await createScene();
+  const { api } = scene.tenant;
+  const narrowed = await api.post("/v1/sources", { name: "narrowed" });
+  const batch = (names: string[]) =>
+    names.map((source, n) => ({
+      type: `${source}.made`,
+      source,
+      payload: { from: source, filler: "x".repeat(n * 7) },
+    }));
+  // The isolate remembers a configuration that lacks one source, and lets another publish anything.
+  await api.post("/v1/events", { ...event, payload: 1 });
+  await api.post("/v1/sources", { name: "added" });
+  await api.patch(`/v1/sources/${narrowed.body.id}`, { allowed_event_types: ["nothing"] });
+  const answer = await api.post("/v1/events/batch", { events: batch(["added", "narrowed", "orders"]) });
+  expect(answer.body.results.map(({ status }: { status: number }) => status)).toEqual([202, 403, 202]);
+  for (const [i, source] of [
+    [0, "added"],
+    [2, "orders"],
+  ] as const) {
+    const { body } = await api.get(`/v1/events/${answer.body.results[i].id}/payload`);
+    expect(body).toMatchObject({ from: source });
+  }
+});
+
+test("a commit whose answer was lost counts, though the configuration has changed before it is asked for again", async () => {
+  const scene = await createScene();
+  const deps = shardDeps(scene.tenant, createTestContext());
+  let isLost = true;
+  const lossy: ShardDeps = {
+    ...deps,
+    sleep: async () => {},
+    async commitPublish(...args) {
+      const result = await deps.commitPublish(...args);
+      if (!isLost) return result;
+      isLost = false;
+      await scene.tenant.api.delete(`/v1/endpoints/${scene.endpointId}`);
+      throw new Error("Network connection lost.");
+    },
+  };
+  const accepted = await publish(lossy, scene.tenant, event);
+  expect(accepted).toMatchObject({ duplicate: false, deliveryCount: 1 });
+  expect((await scene.tenant.api.get(`/v1/events/${accepted.id}`)).body.delivery_count).toBe(1);
+});

@@ -16,7 +16,7 @@ export function attemptReport(over: Partial<AttemptReport> = {}): AttemptReport 
     replayNo: 0,
     attemptNumber: 1,
     token: "token-1",
-    endpointRevision: 7,
+    endpointUrl: "https://consumer.example/hook",
     policy: POLICY,
     failureCount: 0,
     relayFaultCount: 0,
