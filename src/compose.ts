@@ -7,6 +7,7 @@ import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
 import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
 import type { Runtime } from "./app/runtime.ts";
+import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
 import { parseSettings } from "./env.ts";
 import type { ReportDeps } from "./queue/consumer.ts";
@@ -21,8 +22,10 @@ import { createActLedger } from "./storage/ledger/act.ts";
 import { createAuthLedger } from "./storage/ledger/authenticate.ts";
 import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
+import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
+import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
 import { describeFault } from "./core/fault.ts";
@@ -85,6 +88,8 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createAuthLedger(db),
     ...createPublishLedger(db),
     ...createReadLedger(db),
+    ...createRerouteLedger(db),
+    ...createLaneLedger(db),
     ...act,
     ...payloads,
     shard,
@@ -100,6 +105,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     apiKeys: createApiKeyStore(db),
     announce: (calls) => ringInBackground(env, context, shard, env.FIRST_ATTEMPTS, calls, 0),
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
+    wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
     async endDeliveriesOfEndpoint(tenantId, endpointId) {
       while (await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now()));
@@ -138,8 +144,21 @@ export function composeDeliver(
     },
     awaitReports: (delaySeconds) => awaitReports(env, shard, delaySeconds),
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
+    wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
     logFault,
+  };
+}
+
+/** For the object that is a lane. */
+export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
+  return {
+    ...composeDeliver(env, context, shard, "lane"),
+    ...createLaneLedger(database(env, shard)),
+    reportsUntil: () => watchdog(env, shard).reportsUntil(),
+    // It pumps itself; it wakes another object only when it was moved.
+    ringLater: () => {},
+    pumpAgain,
   };
 }
 
@@ -219,6 +238,28 @@ async function awaitReports(env: Env, shard: string, delaySeconds: number): Prom
   await watchdog(env, shard)
     .awaitReports(until)
     .catch((error: unknown) => logFault("await reports", error));
+}
+
+interface LaneName {
+  tenantId: string;
+  endpointId: string;
+  generation: number;
+}
+
+/** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
+function wakeLaneInBackground(env: Env, context: Context, shard: string, lane: LaneName): void {
+  context.waitUntil(
+    laneOf(env, shard, lane)
+      .wake()
+      .catch((error: unknown) => logFault("wake lane", error)),
+  );
+}
+
+/** The one place where lane objects are made: by name, near the ledger when the settings say where that is. */
+function laneOf(env: Env, shard: string, { tenantId, endpointId, generation }: LaneName) {
+  const locationHint = parseSettings(env).LEDGER_LOCATION as DurableObjectLocationHint | undefined;
+  const id = env.LANES.idFromName(`lane:${shard}:${tenantId}:${endpointId}:${generation}`);
+  return env.LANES.get(id, { locationHint });
 }
 
 function watchdog(env: Env, shard: string) {

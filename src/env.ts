@@ -28,6 +28,8 @@ const Settings = z.object({
     .string()
     .default("")
     .transform((text) => text.split(",").flatMap((host) => host.trim() || [])),
+  /** Where the ledger is, as a location hint of Durable Objects (`weur`, `enam`, …): lanes are made near it. */
+  LEDGER_LOCATION: z.enum(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
   /** What to record as the region of intake where the platform does not say, as on one's own machine. */
   RELAY_REGION: z.string().nullable().default(null),
 });

@@ -5,6 +5,7 @@ import { parseSettings } from "./env.ts";
 import { createApp } from "./http/app.ts";
 import { consumeReports, consumeRings, dropDeadRings } from "./queue/consumer.ts";
 
+export { EndpointLane } from "./objects/endpoint-lane.ts";
 export { Watchdog } from "./objects/watchdog.ts";
 export { Sender } from "./sender/sender.ts";
 

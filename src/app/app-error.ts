@@ -13,6 +13,7 @@ export type ErrorCode =
   | "not_pending"
   | "not_terminal"
   | "held"
+  | "not_blocked"
   | "rotation_in_progress"
   | "payload_too_large"
   | "request_too_large"

@@ -8,6 +8,10 @@ import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
+import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
+import type { ReadLaneDeps } from "./lane/read-lane.ts";
+import type { MoveLaneDeps } from "./lane/move-lane.ts";
+import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
 import type { TenantDeps } from "./tenant/deps.ts";
@@ -22,6 +26,10 @@ export type ShardDeps = AuthenticateDeps &
   EndpointDeps &
   SecretDeps &
   SwitchEndpointDeps &
+  ChangeRoutingDeps &
+  ReadLaneDeps &
+  SkipHeadDeps &
+  MoveLaneDeps &
   SubscriptionDeps &
   ApiKeyDeps &
   ReadEventDeps &

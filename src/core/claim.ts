@@ -7,20 +7,25 @@ export interface DeliveryState {
   status: DeliveryStatus;
   attemptCount: number;
   nextAttemptAt: number | null;
+  /** Where its age begins. */
   scheduledAt: number;
   expiresAt: number;
   policy: RetryPolicy;
+  /** In the hold, or in a lane. */
   held: boolean;
+  endpointRoute: "queue" | "lane";
+  endpointPaused: boolean;
   endpointDisabled: boolean;
   endpointDeleted: boolean;
 }
 
 /**
- * `drop`: nothing to do, the ledger knows. `wait`: due later. `hold`: due, but its endpoint is disabled. `end`: no attempt
- * will be made any more. `attempt`: prepare and claim.
+ * `drop`: nothing to do, the ledger knows. `wake`: a lane has it. `wait`: due later. `hold`: due, but its endpoint is paused
+ * or disabled. `end`: no attempt will be made any more. `attempt`: prepare and claim.
  */
 export type ClaimDecision =
   | { decision: "drop" }
+  | { decision: "wake" }
   | { decision: "wait"; delayMs: number }
   | { decision: "hold"; holdUntil: number }
   | { decision: "end"; status: "failed" | "expired"; finalOutcome: FinalOutcome }
@@ -32,10 +37,13 @@ export type ClaimDecision =
  */
 export function decideClaim(state: DeliveryState, attemptNumber: number, now: number): ClaimDecision {
   if (state.status !== "pending" || state.attemptCount !== attemptNumber - 1) return { decision: "drop" };
+  if (state.held && state.endpointRoute === "lane") return { decision: "wake" };
   if (state.endpointDeleted) return { decision: "end", status: "failed", finalOutcome: "endpoint_deleted" };
-  const deadline = deadlineMs(state.policy, state.scheduledAt, state.expiresAt);
+  // A pause stops the clock, a disabled endpoint does not; where the event ends, every hold ends.
+  const isStopped = state.endpointPaused && !state.endpointDisabled;
+  const deadline = isStopped ? state.expiresAt : deadlineMs(state.policy, state.scheduledAt, state.expiresAt);
   if (now >= deadline) return { decision: "end", status: "expired", finalOutcome: "expired" };
-  if (state.endpointDisabled) return { decision: "hold", holdUntil: deadline };
+  if (state.endpointPaused || state.endpointDisabled) return { decision: "hold", holdUntil: deadline };
   if (state.held || state.nextAttemptAt === null) return { decision: "drop" };
   if (state.nextAttemptAt > now) return { decision: "wait", delayMs: state.nextAttemptAt - now };
   return { decision: "attempt" };

@@ -9,6 +9,8 @@ export interface MatchableSubscription {
   maxAgeSeconds: number;
   /** Its deliveries are born failed, so that they are on record. */
   endpointDisabled: boolean;
+  /** Null where queues deliver. */
+  lane: { generation: number } | null;
 }
 
 /** One delivery an event owes, with what the answer to its producer and its retention need to know. */
@@ -17,6 +19,7 @@ export interface MatchedDelivery {
   subscriptionId: string;
   maxAgeSeconds: number;
   endpointDisabled: boolean;
+  lane: { generation: number } | null;
 }
 
 /** Gives the deliveries an event of a type owes, in order of endpoint id. */
@@ -56,9 +59,9 @@ function matchAll(
   eventType: string,
 ): MatchedDelivery[] {
   const byEndpoint = new Map<string, MatchedDelivery>();
-  for (const { id, endpointId, maxAgeSeconds, endpointDisabled, matches } of subscriptions) {
+  for (const { id, endpointId, maxAgeSeconds, endpointDisabled, lane, matches } of subscriptions) {
     if (byEndpoint.has(endpointId) || !matches(eventType)) continue;
-    byEndpoint.set(endpointId, { endpointId, subscriptionId: id, maxAgeSeconds, endpointDisabled });
+    byEndpoint.set(endpointId, { endpointId, subscriptionId: id, maxAgeSeconds, endpointDisabled, lane });
   }
   return [...byEndpoint.values()].toSorted((a, b) => (a.endpointId < b.endpointId ? -1 : 1));
 }

@@ -33,10 +33,17 @@ export interface Endpoint {
   url: string;
   name: string | null;
   revision: number;
-  orderingMode: "unordered";
+  orderingMode: "unordered" | "strict" | "keyed";
+  concurrencyCap: number | null;
+  rateLimitPerSecond: number | null;
+  maxHeadHoldSeconds: number | null;
+  onExhausted: "advance" | "block";
+  route: "queue" | "lane";
+  laneGeneration: number;
   retryPolicy: RetryPolicy;
   payloadFormat: "envelope" | "raw";
   timeoutMs: number;
+  pausedAt: number | null;
   disabledAt: number | null;
   lastDisabledAt: number | null;
   disabledReason: string | null;
@@ -152,7 +159,15 @@ export interface PageRequest {
 }
 
 /** The settings of an endpoint that a change may touch beside its policy; what is absent stays. */
-export type EndpointChanges = Partial<Pick<Endpoint, "url" | "name" | "payloadFormat" | "timeoutMs">>;
+export type EndpointChanges = Partial<Pick<Endpoint, "url" | "name" | "payloadFormat">>;
+
+/** The settings that decide how an endpoint's deliveries are routed and paced; what is absent stays. */
+export type RoutingChanges = Partial<
+  Pick<
+    Endpoint,
+    "orderingMode" | "concurrencyCap" | "rateLimitPerSecond" | "maxHeadHoldSeconds" | "onExhausted" | "timeoutMs"
+  >
+>;
 
 /** An endpoint and what its subscriptions say over its policy, as of one revision of the tenant's configuration. */
 export interface EndpointWithOverrides {

@@ -14,6 +14,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   in_flight: { status: 409, title: "Attempt in flight" },
   not_pending: { status: 409, title: "Delivery not pending" },
   not_terminal: { status: 409, title: "Delivery not terminal" },
+  not_blocked: { status: 409, title: "Not a blocked head" },
   held: { status: 409, title: "Delivery held" },
   rotation_in_progress: { status: 409, title: "Rotation in progress" },
   payload_too_large: { status: 413, title: "Payload too large" },

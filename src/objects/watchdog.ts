@@ -25,8 +25,11 @@ export class Watchdog extends DurableObject<Env> {
    * no lease is taken for abandoned. On disk, since forgetting it would make a request twice.
    */
   async awaitReports(until: number): Promise<void> {
-    const known = (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
-    if (until > known) await this.ctx.storage.put(REPORTS_UNTIL, until);
+    if (until > (await this.reportsUntil())) await this.ctx.storage.put(REPORTS_UNTIL, until);
+  }
+
+  async reportsUntil(): Promise<number> {
+    return (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
   }
 
   /** Never throws: an alarm that throws six times is dropped for good. */
@@ -35,8 +38,8 @@ export class Watchdog extends DurableObject<Env> {
     let nextAt: number | null = Date.now() + 30_000;
     try {
       this.#state ??= createWatchState(Date.now());
-      const reportsUntil = async () => (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
-      nextAt = await tick({ ...composeWatch(this.env, this.ctx, shard), reportsUntil }, this.#state);
+      const deps = { ...composeWatch(this.env, this.ctx, shard), reportsUntil: () => this.reportsUntil() };
+      nextAt = await tick(deps, this.#state);
     } catch (error) {
       console.error(JSON.stringify({ level: "error", event: "fault", what: "watchdog", error: describeFault(error) }));
     }

@@ -10,7 +10,7 @@ import { sendAttempt, type SendDeps } from "./send-attempt.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 
-interface Claim extends TenantDeliveryRef {
+export interface Claim extends TenantDeliveryRef {
   attemptNumber: number;
   token: string;
   endpointRevision: number;
@@ -39,9 +39,7 @@ export interface DeliverDeps extends PrepareDeps, SendDeps, Runtime {
 }
 
 /** A delivery's lease outlasts its deadline by this much, which the close has to itself. */
-const LEASE_MARGIN_MS = 30_000;
-/** Work after an acknowledged batch is only sure to run this long; what could take longer is waited for. */
-const MAX_UNAWAITED_TIMEOUT_MS = 20_000;
+export const LEASE_MARGIN_MS = 30_000;
 /** How long deliveries wait in memory for room before they are left to the ledger again. */
 const MAX_ROOM_WAIT_MS = 10_000;
 const ROOM_POLL_MS = 20;
@@ -71,13 +69,9 @@ export async function deliver(deps: DeliverDeps, calls: DeliveryCall[]): Promise
   );
 
   const readPayload = createPayloadReader(deps.getPayload);
-  const awaited = [...Map.groupBy(due, ({ delivery }) => delivery.endpointId).values()].map((jobs) => {
-    const work = attemptAll(deps, readPayload, jobs).catch((error) => deps.logFault("deliver", error));
-    if (jobs[0]!.delivery.endpoint.timeoutMs > MAX_UNAWAITED_TIMEOUT_MS) return work;
-    deps.background(work);
-    return undefined;
-  });
-  await Promise.all(awaited);
+  for (const jobs of Map.groupBy(due, ({ delivery }) => delivery.endpointId).values()) {
+    deps.background(attemptAll(deps, readPayload, jobs).catch((error) => deps.logFault("deliver", error)));
+  }
 }
 
 /** Holds, ends and postpones what cannot be attempted now; gives back the rest. */
@@ -91,7 +85,10 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
     const decision = decideClaim(
       {
         ...delivery,
+        scheduledAt: Math.max(delivery.scheduledAt ?? now, delivery.endpoint.resumedAt ?? 0),
         held: delivery.laneKey !== null,
+        endpointRoute: delivery.endpoint.route,
+        endpointPaused: delivery.endpoint.pausedAt !== null,
         endpointDisabled: delivery.endpoint.disabledAt !== null,
         endpointDeleted: delivery.endpoint.deletedAt !== null,
       },
@@ -110,6 +107,9 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
         break;
       case "end":
         ends.push({ ...refOf(delivery), status: decision.status, finalOutcome: decision.finalOutcome });
+        break;
+      case "wake":
+        deps.wakeLane({ ...refOf(delivery), generation: delivery.endpoint.laneGeneration });
         break;
       case "drop":
         break;
@@ -206,7 +206,12 @@ async function claimAll(deps: DeliverDeps, jobs: { job: Due; prepared: Prepared 
   return wanted.filter(({ claim }) => tokens.has(claim.token));
 }
 
-function claimFor(deps: DeliverDeps, { delivery, attemptNumber, region }: Due, prepared: Prepared): Claim {
+/** The claim of a prepared attempt, its token chosen before it is written. */
+export function claimFor(
+  deps: Pick<DeliverDeps, "createToken" | "workerId" | "relayRegion">,
+  { delivery, attemptNumber, region }: Due,
+  prepared: Prepared,
+): Claim {
   return {
     ...refOf(delivery),
     attemptNumber,

@@ -19,9 +19,14 @@ export interface LoadedDelivery extends DeliveryRef {
   failureCount: number;
   relayFaultCount: number;
   nextAttemptAt: number | null;
-  scheduledAt: number;
+  lastAttemptAt: number | null;
+  lockedUntil: number | null;
+  token: string | null;
+  /** Where its age begins; null while its lane has not let it through. */
+  scheduledAt: number | null;
   expiresAt: number;
   laneKey: string | null;
+  holdUntil: number | null;
   policy: RetryPolicy;
   event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
   endpoint: {
@@ -29,8 +34,12 @@ export interface LoadedDelivery extends DeliveryRef {
     revision: number;
     payloadFormat: "envelope" | "raw";
     timeoutMs: number;
+    pausedAt: number | null;
+    resumedAt: number | null;
     disabledAt: number | null;
     deletedAt: number | null;
+    route: "queue" | "lane";
+    laneGeneration: number;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
 }

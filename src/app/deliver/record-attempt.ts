@@ -40,6 +40,8 @@ export interface RecordAttemptDeps extends Pick<Runtime, "random"> {
     attemptNumber: number,
     limit: number,
   ): Promise<PastAnswer[]>;
+  /** Rings at a lane; never fails, never waits for it. */
+  wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
   /** Rings for a retry after a delay; never fails, never waits for the queue. */
   ringLater(calls: DeliveryCall[], delayMs: number): void;
 }
@@ -69,6 +71,7 @@ export async function recordAttempt(deps: RecordAttemptDeps, report: AttemptRepo
     random: deps.random(),
   });
   await deps.closeAttempts([toClosing(report, outcome, step)]);
+  if (report.lane) return deps.wakeLane({ ...report, ...report.lane });
   if (step.next !== "retry") return;
   const delayMs = Math.max(0, step.nextAttemptAtMs - report.respondedAt);
   if (delayMs > MAX_RING_DELAY_MS) return;

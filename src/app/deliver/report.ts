@@ -21,6 +21,8 @@ export interface AttemptReport extends DeliveryRef, ClaimedState {
   token: string;
   /** What the request went to. */
   endpointUrl: string;
+  /** The lane that waits for this; null where queues deliver. */
+  lane: { generation: number } | null;
   requestedAt: number;
   respondedAt: number;
   wire: WireResult | { kind: "abandoned" };
@@ -30,3 +32,6 @@ export interface AttemptReport extends DeliveryRef, ClaimedState {
   responseHeadersJson: string | null;
   partnerRequestId: string | null;
 }
+
+/** Recovery of a lease waits for reports on their way to the ledger, but not for ever. */
+export const MAX_REPORT_WAIT_MS = 10 * 60_000;

@@ -6,6 +6,7 @@ import { parseRetryAfter } from "../../core/retry-after.ts";
 import { signWebhook } from "../../core/signature.ts";
 import type { Runtime } from "../runtime.ts";
 import { keepReport, type KeepReportDeps } from "./keep-report.ts";
+import type { AttemptReport } from "./report.ts";
 import type { LoadedDelivery, Prepared } from "./prepare.ts";
 
 interface OutboundRequest {
@@ -36,6 +37,11 @@ export interface ClaimedAttempt {
 
 /** Sends a claimed attempt and puts what came of it on record. Never throws. */
 export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Promise<void> {
+  await keepReport(deps, await makeRequest(deps, attempt));
+}
+
+/** Makes the request of a claimed attempt. Never throws: whatever happens is in the report. */
+export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Promise<AttemptReport> {
   const { delivery, prepared, startedAt } = attempt;
   let answer: OutboundAnswer;
   try {
@@ -53,7 +59,7 @@ export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Prom
   const respondedAt = deps.now();
   const answered = new Headers(answer.headers);
   const isSuccess = classifyOutcome(answer.wire, delivery.policy).outcomeClass === "success";
-  await keepReport(deps, {
+  return {
     tenantId: delivery.tenantId,
     eventId: delivery.eventId,
     endpointId: delivery.endpointId,
@@ -61,10 +67,11 @@ export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Prom
     attemptNumber: attempt.attemptNumber,
     token: attempt.token,
     endpointUrl: delivery.endpoint.url,
+    lane: delivery.laneKey === null ? null : { generation: delivery.endpoint.laneGeneration },
     policy: delivery.policy,
     failureCount: delivery.failureCount,
     relayFaultCount: delivery.relayFaultCount,
-    scheduledAt: delivery.scheduledAt,
+    scheduledAt: Math.max(delivery.scheduledAt ?? startedAt, delivery.endpoint.resumedAt ?? 0),
     expiresAt: delivery.expiresAt,
     requestedAt: startedAt,
     respondedAt,
@@ -73,7 +80,7 @@ export async function sendAttempt(deps: SendDeps, attempt: ClaimedAttempt): Prom
     responseBodySha256: answer.bodySha256,
     responseHeadersJson: answer.headers.length > 0 ? keepResponseHeaders(answer.headers, isSuccess) : null,
     partnerRequestId: partnerRequestId(answered.get("x-request-id")),
-  });
+  };
 }
 
 async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string][]> {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { createId } from "../../core/ids.ts";
+import { routeOf } from "../../core/lane.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { DEFAULT_RETRY_POLICY, mergeRetryPolicy } from "../../core/retry-policy.ts";
 import { parseInput } from "../parse-input.ts";
@@ -24,20 +25,27 @@ export async function createEndpoint(
   const url = acceptUrl(input.url, deps.destinationRules);
 
   const now = deps.now();
-  const endpoint: Endpoint = {
+  const settings = {
     id: createId("ep", deps.randomBytes(10)),
     url,
     name: input.name ?? null,
     revision: 1,
-    orderingMode: input.ordering_mode,
+    orderingMode: input.ordering_mode ?? "unordered",
+    concurrencyCap: input.concurrency_cap ?? null,
+    rateLimitPerSecond: input.rate_limit_per_second ?? null,
+    maxHeadHoldSeconds: input.max_head_hold_seconds ?? null,
+    onExhausted: input.on_exhausted ?? "advance",
+    laneGeneration: 0,
     retryPolicy: mergeRetryPolicy(DEFAULT_RETRY_POLICY, input.retry_policy ?? null),
     payloadFormat: input.payload_format ?? "envelope",
     timeoutMs: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+    pausedAt: null,
     disabledAt: null,
     lastDisabledAt: null,
     disabledReason: null,
     createdAt: now,
-  };
+  } satisfies Omit<Endpoint, "route">;
+  const endpoint: Endpoint = { ...settings, route: routeOf(settings) };
   const place = { tenantId: principal.tenantId, endpointId: endpoint.id, slot: 0 } as const;
   const { secret, text } = await createSecret(deps, place, now);
   await deps.endpoints.insert(principal.tenantId, endpoint, secret);

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
+import { MAX_RATE_PER_SECOND } from "../../core/lane.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { invalidField } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";
-import { notSupported, onlySupported } from "../parse-input.ts";
+import { notSupported } from "../parse-input.ts";
 
 const PayloadFormat = z.enum(["envelope", "raw", "cloudevents"]).transform((format, context) => {
   if (format !== "cloudevents") return format;
@@ -18,18 +19,21 @@ function isEmptyMap(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
+/** A lane runs in one object, whose memory bounds what it can have under way. */
+const MAX_CONCURRENCY = 100;
+
 /** What creating and changing an endpoint have in common. */
 export const ENDPOINT_FIELDS = {
   name: DisplayName.nullish(),
-  ordering_mode: onlySupported("unordered"),
-  concurrency_cap: notSupported(),
-  rate_limit_per_second: notSupported(),
-  max_head_hold_seconds: notSupported(),
+  ordering_mode: z.enum(["unordered", "strict", "keyed"]).optional(),
+  concurrency_cap: z.int().min(1).max(MAX_CONCURRENCY).nullish(),
+  rate_limit_per_second: z.int().min(1).max(MAX_RATE_PER_SECOND).nullish(),
+  max_head_hold_seconds: z.int().min(1).max(2_592_000).nullish(),
   retry_policy: RetryPolicyInput.nullish(),
   payload_format: PayloadFormat.optional(),
   headers: NoHeaders.optional(),
   timeout_ms: z.int().min(1000).max(30_000).optional(),
-  on_exhausted: onlySupported("advance"),
+  on_exhausted: z.enum(["advance", "block"]).optional(),
 };
 
 /** The URL in the form it is stored and called in. */

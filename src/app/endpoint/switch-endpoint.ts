@@ -7,6 +7,9 @@ import { releaseHeld, type ReleaseHeldDeps } from "./release-held.ts";
 export interface SwitchEndpointDeps extends Pick<EndpointDeps, "endpoints">, ReleaseHeldDeps {
   disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void>;
   enableEndpoint(tenantId: string, endpointId: string): Promise<void>;
+  /** Pauses with a time, ends the pause with null. */
+  pauseEndpoint(tenantId: string, endpointId: string, pausedAt: number | null, now: number): Promise<void>;
+  wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
 }
 
 /**
@@ -23,6 +26,28 @@ export async function disableEndpoint(deps: SwitchEndpointDeps, principal: Princ
 export async function enableEndpoint(deps: SwitchEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
   requireAdmin(principal);
   await deps.enableEndpoint(principal.tenantId, id);
-  await releaseHeld(deps, principal.tenantId, id);
+  return goOn(deps, principal, id);
+}
+
+/** Once this has answered no attempt starts. Nothing is lost and no clock runs until the resume. */
+export async function pauseEndpoint(deps: SwitchEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
+  requireAdmin(principal);
+  const now = deps.now();
+  await deps.pauseEndpoint(principal.tenantId, id, now, now);
   return getEndpoint(deps, principal, id);
+}
+
+/** What was held goes on, in order where the endpoint asks for order. */
+export async function resumeEndpoint(deps: SwitchEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
+  requireAdmin(principal);
+  await deps.pauseEndpoint(principal.tenantId, id, null, deps.now());
+  return goOn(deps, principal, id);
+}
+
+async function goOn(deps: SwitchEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
+  const { tenantId } = principal;
+  await releaseHeld(deps, tenantId, id);
+  const endpoint = await getEndpoint(deps, principal, id);
+  if (endpoint.route === "lane") deps.wakeLane({ tenantId, endpointId: id, generation: endpoint.laneGeneration });
+  return endpoint;
 }

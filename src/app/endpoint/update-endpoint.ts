@@ -1,19 +1,24 @@
 import { z } from "zod";
-import type { Endpoint, EndpointChanges, EndpointWithOverrides } from "../../core/model.ts";
+import type { Endpoint, EndpointChanges, EndpointWithOverrides, RoutingChanges } from "../../core/model.ts";
 import { DEFAULT_RETRY_POLICY, mergeRetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
 import { notFound } from "../app-error.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
 import type { EndpointDeps } from "./deps.ts";
+import { getEndpoint } from "./read-endpoint.ts";
+import { changeRouting, type ChangeRoutingDeps } from "./change-routing.ts";
 import { acceptUrl, ENDPOINT_FIELDS } from "./endpoint-fields.ts";
 
 export const UpdateEndpointInput = z.strictObject({ ...ENDPOINT_FIELDS, url: z.string().optional() });
 export type UpdateEndpointInput = z.infer<typeof UpdateEndpointInput>;
 
-type UpdateEndpointDeps = Pick<EndpointDeps, "endpoints" | "destinationRules">;
+type UpdateEndpointDeps = Pick<EndpointDeps, "endpoints" | "destinationRules"> & ChangeRoutingDeps;
 
-/** Deliveries that exist keep the policy they were made with; URL, format and timeout hold from the next attempt on. */
+/**
+ * Deliveries that exist keep the policy they were made with; everything else holds from the next attempt on: once this has
+ * answered none starts under the old settings.
+ */
 export async function updateEndpoint(
   deps: UpdateEndpointDeps,
   principal: Principal,
@@ -26,14 +31,33 @@ export async function updateEndpoint(
     url: input.url === undefined ? undefined : acceptUrl(input.url, deps.destinationRules),
     name: input.name,
     payloadFormat: input.payload_format,
+  };
+  const routing: RoutingChanges = {
+    orderingMode: input.ordering_mode,
+    concurrencyCap: input.concurrency_cap,
+    rateLimitPerSecond: input.rate_limit_per_second,
+    maxHeadHoldSeconds: input.max_head_hold_seconds,
+    onExhausted: input.on_exhausted,
     timeoutMs: input.timeout_ms,
   };
+  const { tenantId } = principal;
   const { retry_policy: policy } = input;
-  if (policy !== undefined) return updateWithPolicy(deps, principal.tenantId, id, changes, policy);
-
-  const updated = await deps.endpoints.update(principal.tenantId, id, changes);
+  if (policy !== undefined) {
+    const updated = await updateWithPolicy(deps, tenantId, id, changes, policy);
+    if (!updated) throw notFound("endpoint");
+    if (!isGiven(routing)) return updated;
+  }
+  if (isGiven(routing)) {
+    await changeRouting(deps, tenantId, id, { ...changes, ...routing });
+    return getEndpoint(deps, principal, id);
+  }
+  const updated = await deps.endpoints.update(tenantId, id, changes);
   if (!updated) throw notFound("endpoint");
   return updated;
+}
+
+function isGiven(changes: object): boolean {
+  return Object.values(changes).some((value) => value !== undefined);
 }
 
 async function updateWithPolicy(

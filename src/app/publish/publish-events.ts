@@ -54,6 +54,8 @@ export interface PublishDeps extends PublishConfigDeps, Pick<Runtime, "now" | "r
   listFirstDeliveries(tenantId: string, eventIds: string[], limit: number): Promise<AcceptedDelivery[][]>;
   /** Rings for first attempts: never fails, never waits for the queue. */
   announce(calls: DeliveryCall[]): void;
+  /** Rings at a lane: never fails, never waits for it. */
+  wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
   /** Lets work go on after the answer. */
   background(work: Promise<unknown>): void;
 }
@@ -209,6 +211,7 @@ async function commitPlan(deps: PublishDeps, { tenantId, revision }: PublishConf
 async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Promise<(Accepted | AppError)[]> {
   const holderOf = new Map(holders.map((holder) => [holder.index, holder]));
   const calls: DeliveryCall[] = [];
+  const lanes = new Map<string, number>();
   const duplicates: { position: number; holder: KeyHolder }[] = [];
   let inserted = 0;
   for (const [i, event] of plan.events.entries()) {
@@ -233,13 +236,18 @@ async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Prom
         status: endpointDisabled ? "failed" : "pending",
       })),
     };
-    for (const { endpointId, endpointDisabled } of matched) {
+    for (const { endpointId, endpointDisabled, lane } of matched) {
       if (endpointDisabled) continue;
+      if (lane) {
+        lanes.set(endpointId, lane.generation);
+        continue;
+      }
       const id = deliveryId({ eventId: event.id, endpointId, replayNo: 0 });
       calls.push({ tenantId: plan.tenantId, deliveryId: id, attemptNumber: 1 });
     }
   }
   if (calls.length > 0) deps.announce(calls);
+  for (const [endpointId, generation] of lanes) deps.wakeLane({ tenantId: plan.tenantId, endpointId, generation });
   if (inserted === 0) dropObject(deps, plan);
   await answerDuplicates(deps, plan, duplicates);
   return plan.results;

@@ -3,6 +3,7 @@ import { retentionMs } from "../../core/retention.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "../deliver/delivery-call.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
+import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -36,6 +37,12 @@ export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runt
     limit: number,
   ): Promise<{ endpoints: { tenantId: string; endpointId: string }[]; next: HoldKey | null }>;
   findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }>;
+  /** Endpoints whose lane has work that is overdue, behind `after`; and where to go on, null at the end. */
+  listOverdueLanes(
+    after: string,
+    overdueBefore: number,
+    limit: number,
+  ): Promise<{ lanes: { tenantId: string; endpointId: string; generation: number }[]; next: string | null }>;
   /** Events with ids before `beforeId`, in some order, behind `after`; and where to go on, null at the end. */
   walkOldEvents(
     after: EventKey,
@@ -66,6 +73,9 @@ export interface WatchState {
   overdueAfter: DueDelivery | null;
   overduePassAt: number;
   holdsAfter: HoldKey | null;
+  /** Where the walk over lanes goes on. */
+  lanesAfter: string;
+  lanesPassAt: number;
   eventsAfter: EventKey;
 }
 
@@ -73,8 +83,6 @@ const PAGE = 500;
 /** Work that is due for longer than this, and longer than the queue is behind, has lost its doorbell. */
 const OVERDUE_MS = 30_000;
 const LONGEST_SLEEP_MS = 60_000;
-/** Recovery of leases waits for reports on their way to the ledger, but not for ever. */
-const MAX_REPORT_WAIT_MS = 10 * 60_000;
 
 export function createWatchState(now: number): WatchState {
   return {
@@ -82,6 +90,8 @@ export function createWatchState(now: number): WatchState {
     overdueAfter: null,
     overduePassAt: 0,
     holdsAfter: null,
+    lanesAfter: "",
+    lanesPassAt: 0,
     eventsAfter: ["", ""],
   };
 }
@@ -96,6 +106,7 @@ export async function tick(deps: WatchDeps, state: WatchState): Promise<number |
     ["recover leases", () => recoverLeases(deps, now)],
     ["end holds", () => endHolds(deps, now)],
     ["release stranded holds", () => releaseStranded(deps, state)],
+    ["wake lanes", () => wakeLanes(deps, state, now)],
     ["ring long retries", () => ringLongRetries(deps, state, now)],
     ["ring overdue", () => ringOverdue(deps, state, now)],
     ["delete expired", () => deleteExpired(deps, state, now)],
@@ -137,6 +148,7 @@ async function recoverLeases(deps: WatchDeps, now: number): Promise<boolean> {
     try {
       await recordAttempt(deps, {
         ...lease,
+        lane: null,
         respondedAt: now,
         wire: { kind: "abandoned" },
         retryAfterMs: null,
@@ -165,6 +177,16 @@ async function releaseStranded(deps: WatchDeps, state: WatchState): Promise<bool
   state.holdsAfter = next;
   for (const { tenantId, endpointId } of endpoints) await releaseHeld(deps, tenantId, endpointId);
   return false;
+}
+
+/** Lanes look after themselves; this is for those whose alarm or wake was lost. */
+async function wakeLanes(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
+  if (state.lanesAfter === "" && now - state.lanesPassAt < OVERDUE_MS) return false;
+  if (state.lanesAfter === "") state.lanesPassAt = now;
+  const { lanes, next } = await deps.listOverdueLanes(state.lanesAfter, now - OVERDUE_MS, PAGE);
+  for (const lane of lanes) deps.wakeLane(lane);
+  state.lanesAfter = next ?? "";
+  return next !== null;
 }
 
 async function ringLongRetries(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {

@@ -4,7 +4,11 @@ import { deleteEndpoint } from "../../app/endpoint/delete-endpoint.ts";
 import { listSecrets } from "../../app/endpoint/list-secrets.ts";
 import { getEndpoint, listEndpoints } from "../../app/endpoint/read-endpoint.ts";
 import { rotateSecret } from "../../app/endpoint/rotate-secret.ts";
-import { disableEndpoint, enableEndpoint } from "../../app/endpoint/switch-endpoint.ts";
+import { getLane } from "../../app/lane/read-lane.ts";
+import { moveLane } from "../../app/lane/move-lane.ts";
+import { skipHead } from "../../app/lane/skip-head.ts";
+import { presentLane } from "../present/lane.ts";
+import { disableEndpoint, enableEndpoint, pauseEndpoint, resumeEndpoint } from "../../app/endpoint/switch-endpoint.ts";
 import { updateEndpoint } from "../../app/endpoint/update-endpoint.ts";
 import type { HttpContext } from "../context.ts";
 import { presentEndpoint } from "../present/endpoint.ts";
@@ -33,6 +37,20 @@ export const endpointRoutes = new Hono<HttpContext>()
     await deleteEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
   })
+  .get("/:id/lane", async (c) => c.json(presentLane(await getLane(c.var.deps, c.var.principal, c.req.param("id")))))
+  .post("/:id/lane/skip", async (c) => {
+    const lane = await skipHead(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    return c.json(presentLane(lane));
+  })
+  .post("/:id/lane/move", async (c) =>
+    c.json(presentLane(await moveLane(c.var.deps, c.var.principal, c.req.param("id")))),
+  )
+  .post("/:id/pause", async (c) =>
+    c.json(presentEndpoint(await pauseEndpoint(c.var.deps, c.var.principal, c.req.param("id")))),
+  )
+  .post("/:id/resume", async (c) =>
+    c.json(presentEndpoint(await resumeEndpoint(c.var.deps, c.var.principal, c.req.param("id")))),
+  )
   .post("/:id/disable", async (c) => {
     await readNothing(c);
     const endpoint = await disableEndpoint(c.var.deps, c.var.principal, c.req.param("id"));

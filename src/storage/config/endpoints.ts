@@ -20,8 +20,15 @@ const columns = {
   name: endpoint.name,
   revision: endpoint.revision,
   orderingMode: endpoint.orderingMode,
+  concurrencyCap: endpoint.concurrencyCap,
+  rateLimitPerSecond: endpoint.rateLimitPerSecond,
+  maxHeadHoldSeconds: endpoint.maxHeadHoldSeconds,
+  onExhausted: endpoint.onExhausted,
+  route: endpoint.route,
+  laneGeneration: endpoint.laneGeneration,
   payloadFormat: endpoint.payloadFormat,
   timeoutMs: endpoint.timeoutMs,
+  pausedAt: endpoint.pausedAt,
   disabledAt: endpoint.disabledAt,
   lastDisabledAt: endpoint.lastDisabledAt,
   disabledReason: endpoint.disabledReason,
@@ -175,7 +182,6 @@ function changedColumns(changes: EndpointChanges) {
     url: orKeep(changes.url, endpoint.url),
     name: orKeep(changes.name, endpoint.name),
     payloadFormat: orKeep(changes.payloadFormat, endpoint.payloadFormat),
-    timeoutMs: orKeep(changes.timeoutMs, endpoint.timeoutMs),
     revision: sql`${endpoint.revision} + 1`,
   };
 }
@@ -184,6 +190,8 @@ function toEndpoint({ policy, ...row }: EndpointRow): Endpoint {
   return {
     ...row,
     orderingMode: row.orderingMode as Endpoint["orderingMode"],
+    onExhausted: row.onExhausted as Endpoint["onExhausted"],
+    route: row.route as Endpoint["route"],
     payloadFormat: row.payloadFormat as Endpoint["payloadFormat"],
     retryPolicy: JSON.parse(policy) as RetryPolicy,
   };

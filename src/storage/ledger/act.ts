@@ -1,6 +1,11 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { LANE_KEY } from "./lane-key.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
+
+/** Of the lane of event `e` at endpoint `ep`. */
+const SAME_LANE = `x.endpoint_id = ep.id and x.lane_key = ${LANE_KEY} and x.terminal_at is null and x.lane_key is not null`;
+const BLOCKED_HEAD = "b.endpoint_id = d.endpoint_id and b.event_id = d.event_id and b.replay_no = d.replay_no";
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 /** Rows moved by one statement, so that no statement grows with a backlog. */
@@ -9,15 +14,25 @@ const CHUNK = 500;
 /** What operators and endpoint changes do to deliveries. */
 export function createActLedger(db: D1Database) {
   return {
-    /** Makes a pending delivery due now. False when it is not pending, or held. */
+    /** Makes a pending delivery due now; order, cap and rate still apply. False when it is not pending, or held. */
     async makeDue(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
       const { meta } = await db
         .prepare(
-          `update delivery set next_attempt_at = ?5 where ${KEY} and status = 'pending' and lane_key is null
+          `update delivery set next_attempt_at = ?5 where ${KEY} and status = 'pending' and hold_until is null
              and exists (select 1 from endpoint e
-               where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is null and e.deleted_at is null)`,
+               where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is null
+                 and e.paused_at is null and e.deleted_at is null)`,
         )
         .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
+        .run();
+      return meta.changes > 0;
+    },
+
+    /** Lets a lane go on without its dead head. False when the delivery is not a blocked head. lane_block. */
+    async skipHead(tenantId: string, ref: DeliveryRef): Promise<boolean> {
+      const { meta } = await db
+        .prepare("delete from lane_block where endpoint_id = ? and tenant_id = ? and event_id = ? and replay_no = ?")
+        .bind(ref.endpointId, tenantId, ref.eventId, ref.replayNo)
         .run();
       return meta.changes > 0;
     },
@@ -37,7 +52,8 @@ export function createActLedger(db: D1Database) {
 
     /**
      * Inserts the next replay of a terminal delivery and links both, in one batch. The number comes from the rows, so two
-     * at once get two numbers. Null when the delivery is not terminal, or its endpoint is disabled or deleted.
+     * at once get two numbers. In a lane it joins at the tail; that of a blocked head alone goes to the front and unblocks
+     * the lane. Null when the delivery is not terminal, or its endpoint is disabled or deleted.
      */
     async insertReplay(
       tenantId: string,
@@ -59,10 +75,17 @@ export function createActLedger(db: D1Database) {
         db
           .prepare(
             `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status,
-               retry_policy_id, created_at, scheduled_at, next_attempt_at, replay_of, relay_region, expires_at)
+               retry_policy_id, created_at, scheduled_at, next_attempt_at, replay_of, relay_region, expires_at,
+               lane_key, lane_position)
              select d.tenant_id, d.event_id, d.endpoint_id, ${next} + 1, d.subscription_id, 'pending',
-               coalesce(?6, s.retry_policy_id, ep.retry_policy_id), ?5, ?5, ?5, d.replay_no, d.relay_region, d.expires_at
+               coalesce(?6, s.retry_policy_id, ep.retry_policy_id), ?5, iif(ep.route = 'queue', ?5, null), ?5,
+               d.replay_no, d.relay_region, d.expires_at, ${LANE_KEY},
+               iif(ep.route = 'queue', null, iif(
+                 exists (select 1 from lane_block b where ${BLOCKED_HEAD}),
+                 coalesce((select min(x.lane_position) from delivery x where ${SAME_LANE}), 0) - 1,
+                 coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0) + 1))
              from delivery d
+             cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
              cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
              cross join subscription s on s.tenant_id = d.tenant_id and s.id = d.subscription_id
              where d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
@@ -77,8 +100,15 @@ export function createActLedger(db: D1Database) {
                  and r.replay_no = ${next} and r.replay_of = ?4)`,
           )
           .bind(...key),
+        db
+          .prepare(
+            `delete from lane_block where endpoint_id = ?3 and tenant_id = ?1 and event_id = ?2 and replay_no = ?4
+               and exists (select 1 from delivery r where r.tenant_id = ?1 and r.event_id = ?2 and r.endpoint_id = ?3
+                 and r.replay_no = ${next} and r.replay_of = ?4)`,
+          )
+          .bind(...key),
       ]);
-      return results.at(-2)!.results[0]?.replay_no ?? null;
+      return results.at(-3)!.results[0]?.replay_no ?? null;
     },
 
     /** Disables an endpoint that is not, under a new revision of its own and of its tenant. */
@@ -92,6 +122,33 @@ export function createActLedger(db: D1Database) {
           .bind(tenantId, endpointId, now, reason),
         db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
       ]);
+    },
+
+    /** Pauses an endpoint that is not paused, or ends the pause of one that is. */
+    async pauseEndpoint(tenantId: string, endpointId: string, pausedAt: number | null, now: number): Promise<void> {
+      await db.batch([
+        db
+          .prepare(
+            `update endpoint set paused_at = ?3, resumed_at = iif(?3 is null, ?4, resumed_at), revision = revision + 1
+             where tenant_id = ?1 and id = ?2 and deleted_at is null and (paused_at is null) <> (?3 is null)`,
+          )
+          .bind(tenantId, endpointId, pausedAt, now),
+        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
+      ]);
+    },
+
+    /** Gives an endpoint's lane to a new object; the present one gets no claim any more. False when it is not there. */
+    async moveLane(tenantId: string, endpointId: string): Promise<boolean> {
+      const [endpoint] = await db.batch([
+        db
+          .prepare(
+            `update endpoint set lane_generation = lane_generation + 1, revision = revision + 1
+             where tenant_id = ?1 and id = ?2 and deleted_at is null`,
+          )
+          .bind(tenantId, endpointId),
+        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
+      ]);
+      return endpoint!.meta.changes > 0;
     },
 
     async enableEndpoint(tenantId: string, endpointId: string): Promise<void> {
@@ -118,9 +175,10 @@ export function createActLedger(db: D1Database) {
            where (tenant_id, event_id, endpoint_id, replay_no) in (
              select tenant_id, event_id, endpoint_id, replay_no from delivery
              where endpoint_id = ?2 and lane_key is not null and terminal_at is null and tenant_id = ?1
+               and hold_until is not null
              order by lane_key, lane_position limit ${CHUNK})
              and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2
-               and (e.disabled_at is null or e.deleted_at is not null))
+               and (e.disabled_at is null and e.paused_at is null or e.deleted_at is not null))
            returning event_id, replay_no, attempt_count`,
         )
         .bind(tenantId, endpointId, now)

@@ -1,4 +1,5 @@
 import type { TenantDeliveryRef } from "./deliver.ts";
+import { blockLane } from "./block.ts";
 
 /** How an attempt ended, and what its delivery does next. */
 export interface Closing extends TenantDeliveryRef {
@@ -33,13 +34,7 @@ export function createCloseLedger(db: D1Database) {
      * delivery that is still open (rule 7).
      */
     async closeAttempts(closings: Closing[]): Promise<void> {
-      await db.batch(
-        closings.flatMap((closing) => [
-          closeAttempt(db, closing),
-          moveDelivery(db, closing),
-          ...(closing.disable ? disableEndpoint(db, closing, closing.disable) : []),
-        ]),
-      );
+      await db.batch(closings.flatMap((closing) => closingStatements(db, closing)));
     },
 
     /** The closed attempts of a delivery before `attemptNumber`, newest first. Primary key. */
@@ -59,6 +54,16 @@ export function createCloseLedger(db: D1Database) {
       }));
     },
   };
+}
+
+/** Both halves of the close, and what else its delivery's end brings with it. */
+export function closingStatements(db: D1Database, closing: Closing): D1PreparedStatement[] {
+  return [
+    closeAttempt(db, closing),
+    moveDelivery(db, closing),
+    ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, closing.attempt.respondedAt)] : []),
+    ...(closing.disable ? disableEndpoint(db, closing, closing.disable) : []),
+  ];
 }
 
 function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {

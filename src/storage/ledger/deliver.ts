@@ -12,9 +12,15 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   failureCount: number;
   relayFaultCount: number;
   nextAttemptAt: number | null;
-  scheduledAt: number;
+  lastAttemptAt: number | null;
+  lockedUntil: number | null;
+  token: string | null;
+  /** Where its age begins; null while its lane has not let it through. */
+  scheduledAt: number | null;
   expiresAt: number;
   laneKey: string | null;
+  lanePosition: number | null;
+  holdUntil: number | null;
   policy: RetryPolicy;
   event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
   endpoint: {
@@ -22,8 +28,12 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     revision: number;
     payloadFormat: "envelope" | "raw";
     timeoutMs: number;
+    pausedAt: number | null;
+    resumedAt: number | null;
     disabledAt: number | null;
     deletedAt: number | null;
+    route: "queue" | "lane";
+    laneGeneration: number;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
 }
@@ -39,6 +49,22 @@ export interface Claim extends TenantDeliveryRef {
   leaseMs: number;
 }
 
+/** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
+export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
+  d.failure_count, d.relay_fault_count, d.next_attempt_at, d.last_attempt_at, d.locked_until, d.token,
+  coalesce(d.scheduled_at, iif(d.lane_key is null or d.hold_until is not null, d.created_at, null)) as scheduled_at,
+  d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
+  e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
+  e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
+  hex(e.payload_sha256) as payload_sha256, s.name as source_name,
+  ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.paused_at, ep.resumed_at, ep.disabled_at, ep.deleted_at,
+  ep.route, ep.lane_generation`;
+
+export const LOADED_JOINS = `cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
+  cross join source s on s.tenant_id = e.tenant_id and s.id = e.source_id
+  cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
+  cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id`;
+
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 
 export function createDeliverLedger(db: D1Database) {
@@ -52,29 +78,14 @@ export function createDeliverLedger(db: D1Database) {
       const [deliveries, secrets] = await db.batch<Record<string, any>>([
         db
           .prepare(
-            `select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count, d.failure_count,
-                    d.relay_fault_count, d.next_attempt_at, coalesce(d.scheduled_at, d.created_at) as scheduled_at,
-                    d.expires_at, d.lane_key, p.policy,
-                    e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
-                    e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size, hex(e.payload_sha256) as payload_sha256,
-                    s.name as source_name,
-                    ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at
+            `select ${LOADED_COLUMNS}
              from json_each(?1) j
              cross join delivery d on d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1
                and d.endpoint_id = j.value ->> 2 and d.replay_no = j.value ->> 3
-             cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
-             cross join source s on s.tenant_id = e.tenant_id and s.id = e.source_id
-             cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
-             cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id`,
+             ${LOADED_JOINS}`,
           )
           .bind(keys),
-        db
-          .prepare(
-            `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until
-             from json_each(?1) j
-             cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1`,
-          )
-          .bind(endpoints),
+        selectSecrets(db, endpoints),
       ]);
       return {
         deliveries: deliveries!.results.map((row) => toLoadedDelivery(row, secrets!.results)),
@@ -93,7 +104,7 @@ export function createDeliverLedger(db: D1Database) {
       return new Set(results.flatMap(({ results: rows }) => rows.map(({ token }) => token)));
     },
 
-    /** Holds deliveries whose endpoint is disabled: out of the due index, until it is enabled or their time is up. */
+    /** Holds deliveries whose endpoint is paused or disabled: out of the due index, until it goes on or their time is up. */
     async holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void> {
       await db.batch(
         holds.map(({ tenantId, eventId, endpointId, replayNo, holdUntil }) =>
@@ -101,7 +112,8 @@ export function createDeliverLedger(db: D1Database) {
             .prepare(
               `update delivery set lane_key = event_id, lane_position = replay_no, hold_until = ?5
                where ${KEY} and status = 'pending' and lane_key is null
-                 and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is not null)`,
+                 and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3
+                   and (e.paused_at is not null or e.disabled_at is not null))`,
             )
             .bind(tenantId, eventId, endpointId, replayNo, holdUntil),
         ),
@@ -126,6 +138,17 @@ export function createDeliverLedger(db: D1Database) {
       );
     },
   };
+}
+
+/** The signing secrets of endpoints, given as JSON of `[tenant, endpoint]` pairs. Primary key. */
+export function selectSecrets(db: D1Database, endpoints: string): D1PreparedStatement {
+  return db
+    .prepare(
+      `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until
+       from json_each(?1) j
+       cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1`,
+    )
+    .bind(endpoints);
 }
 
 /** Rule 5: the row and its endpoint prove everything here, whatever the claimant believed. */
@@ -154,7 +177,7 @@ function claimDelivery(db: D1Database, claim: Claim, now: number): D1PreparedSta
     );
 }
 
-function openAttempt(db: D1Database, claim: Claim, now: number): D1PreparedStatement {
+export function openAttempt(db: D1Database, claim: Claim, now: number): D1PreparedStatement {
   return db
     .prepare(
       `insert into attempt (tenant_id, event_id, endpoint_id, replay_no, attempt_number, requested_at, worker_id,
@@ -178,7 +201,7 @@ function openAttempt(db: D1Database, claim: Claim, now: number): D1PreparedState
     );
 }
 
-function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>[]): LoadedDelivery {
+export function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>[]): LoadedDelivery {
   return {
     tenantId: row["tenant_id"],
     eventId: row["event_id"],
@@ -189,9 +212,14 @@ function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>
     failureCount: row["failure_count"],
     relayFaultCount: row["relay_fault_count"],
     nextAttemptAt: row["next_attempt_at"],
+    lastAttemptAt: row["last_attempt_at"],
+    lockedUntil: row["locked_until"],
+    token: row["token"],
     scheduledAt: row["scheduled_at"],
     expiresAt: row["expires_at"],
     laneKey: row["lane_key"],
+    lanePosition: row["lane_position"],
+    holdUntil: row["hold_until"],
     policy: JSON.parse(row["policy"]),
     event: {
       id: row["event_id"],
@@ -214,6 +242,10 @@ function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>
       revision: row["revision"],
       payloadFormat: row["payload_format"],
       timeoutMs: row["timeout_ms"],
+      pausedAt: row["paused_at"],
+      resumedAt: row["resumed_at"],
+      route: row["route"],
+      laneGeneration: row["lane_generation"],
       disabledAt: row["disabled_at"],
       deletedAt: row["deleted_at"],
     },

@@ -1,5 +1,6 @@
 import type { MatchableSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
+import { LANE_KEY } from "./lane-key.ts";
 
 /** How a publisher is known: by its key, or by the tenant an operator acts for. */
 export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
@@ -62,7 +63,7 @@ export function createPublishLedger(db: D1Database) {
           .prepare(
             `select s.id, s.endpoint_id, s.event_type_pattern,
                     json_extract(p.policy, '$.max_age_seconds') as max_age_seconds,
-                    e.disabled_at is not null as endpoint_disabled
+                    e.disabled_at is not null as endpoint_disabled, e.route, e.lane_generation
              from subscription s
              cross join endpoint e on e.tenant_id = s.tenant_id and e.id = s.endpoint_id
              cross join retry_policy p
@@ -91,6 +92,7 @@ export function createPublishLedger(db: D1Database) {
           eventTypePattern: subscription["event_type_pattern"] as string,
           maxAgeSeconds: subscription["max_age_seconds"] as number,
           endpointDisabled: subscription["endpoint_disabled"] === 1,
+          lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,
         })),
       };
     },
@@ -205,21 +207,34 @@ function insertEvents(db: D1Database, tenantId: string, revision: number, events
     .bind(tenantId, JSON.stringify(rows), revision);
 }
 
+/**
+ * Route, birth status, policy and lane are read from the endpoint's row here (rule 1). A lane's tail is computed in the
+ * insert, in the order of `deliveries` (rule 4).
+ */
 function insertDeliveries(db: D1Database, tenantId: string, deliveries: NewDelivery[]): D1PreparedStatement {
   const rows = deliveries.map(({ eventId, endpointId, subscriptionId }) => [eventId, endpointId, subscriptionId]);
   return db
     .prepare(
-      `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, retry_policy_id, created_at,
-         scheduled_at, next_attempt_at, terminal_at, final_outcome, relay_region, expires_at)
-       select e.tenant_id, e.id, ep.id, s.id, iif(ep.disabled_at is null, 'pending', 'failed'),
-         coalesce(s.retry_policy_id, ep.retry_policy_id), e.relayed_at, e.relayed_at,
-         iif(ep.disabled_at is null, e.relayed_at, null), iif(ep.disabled_at is null, null, e.relayed_at),
-         iif(ep.disabled_at is null, null, 'endpoint_disabled'), e.relay_region, e.expires_at
-       from json_each(?2) j
-       cross join event e on e.tenant_id = ?1 and e.id = j.value ->> 0
-       cross join endpoint ep on ep.tenant_id = ?1 and ep.id = j.value ->> 1
-       cross join subscription s on s.tenant_id = ?1 and s.id = j.value ->> 2
-       where ep.deleted_at is null
+      `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,
+         retry_policy_id, created_at, scheduled_at, next_attempt_at, terminal_at, final_outcome, relay_region, expires_at)
+       select tenant_id, event_id, endpoint_id, subscription_id, iif(is_born_failed, 'failed', 'pending'), lane_key,
+         iif(lane_key is null, null, coalesce((
+           select max(x.lane_position) from delivery x where x.endpoint_id = n.endpoint_id and x.lane_key = n.lane_key
+             and x.terminal_at is null and x.lane_key is not null), 0)
+           + row_number() over (partition by endpoint_id, lane_key order by place)),
+         policy_id, relayed_at, iif(lane_key is null, relayed_at, null), iif(is_born_failed, null, relayed_at),
+         iif(is_born_failed, relayed_at, null), iif(is_born_failed, 'endpoint_disabled', null), relay_region, expires_at
+       from (
+         select j.key as place, e.tenant_id, e.id as event_id, ep.id as endpoint_id, s.id as subscription_id,
+           ep.disabled_at is not null as is_born_failed,
+           iif(ep.disabled_at is null, ${LANE_KEY}, null) as lane_key,
+           coalesce(s.retry_policy_id, ep.retry_policy_id) as policy_id, e.relayed_at, e.relay_region, e.expires_at
+         from json_each(?2) j
+         cross join event e on e.tenant_id = ?1 and e.id = j.value ->> 0
+         cross join endpoint ep on ep.tenant_id = ?1 and ep.id = j.value ->> 1
+         cross join subscription s on s.tenant_id = ?1 and s.id = j.value ->> 2
+         where ep.deleted_at is null) n
+       where true
        on conflict do nothing`,
     )
     .bind(tenantId, JSON.stringify(rows));

@@ -3,6 +3,8 @@ import type { RetryPolicy } from "../../core/retry-policy.ts";
 
 type Row = Record<string, any>;
 
+const OPEN_IN_LANE = "terminal_at is null and lane_key is not null";
+
 /** Work that is due and its place in the order of the due index. */
 export interface DueDelivery extends DeliveryRef {
   tenantId: string;
@@ -122,7 +124,7 @@ export function createWatchLedger(db: D1Database) {
     async listStrandedHolds(after: HoldKey | null, limit: number) {
       const { results } = await db
         .prepare(
-          `select h.*, ep.disabled_at is not null and ep.deleted_at is null as holds from (
+          `select h.*, (ep.disabled_at is not null or ep.paused_at is not null) and ep.deleted_at is null as holds from (
              select hold_until, tenant_id, event_id, endpoint_id, replay_no from delivery
              where hold_until is not null and hold_until >= ?1
                and (hold_until, tenant_id, event_id, endpoint_id, replay_no) > (?1, ?2, ?3, ?4, ?5)
@@ -136,6 +138,41 @@ export function createWatchLedger(db: D1Database) {
         if (holds === 0) stranded.set(endpointId, { tenantId, endpointId });
       }
       return { endpoints: [...stranded.values()], next: results.length === limit ? toHoldKey(results.at(-1)!) : null };
+    },
+
+    /**
+     * Endpoints whose lane is overdue, among the next `limit` endpoints with open work in a lane: a loose scan reads one row
+     * an endpoint, and idle lanes have none. Of a long lane its first 200 rows speak for it. delivery_lane.
+     */
+    async listOverdueLanes(after: string, overdueBefore: number, limit: number) {
+      const { results } = await db
+        .prepare(
+          `with recursive lane (endpoint_id, n) as (
+             select (select min(endpoint_id) from delivery where ${OPEN_IN_LANE} and endpoint_id > ?1), 1
+             union all
+             select (select min(endpoint_id) from delivery where ${OPEN_IN_LANE} and endpoint_id > lane.endpoint_id), n + 1
+             from lane where lane.endpoint_id is not null and n < ?3)
+           select l.endpoint_id, l.tenant_id, ep.lane_generation,
+             ep.route = 'lane' and ep.paused_at is null and ep.disabled_at is null and exists (
+               select 1 from (select next_attempt_at from delivery x where x.endpoint_id = l.endpoint_id
+                 and x.terminal_at is null and x.lane_key is not null order by lane_key, lane_position limit 200)
+               where next_attempt_at <= ?2) as is_overdue
+           from (select endpoint_id, (select tenant_id from delivery x where x.endpoint_id = lane.endpoint_id
+                   and x.terminal_at is null and x.lane_key is not null limit 1) as tenant_id
+                 from lane where endpoint_id is not null) l
+           cross join endpoint ep on ep.tenant_id = l.tenant_id and ep.id = l.endpoint_id
+           order by l.endpoint_id`,
+        )
+        .bind(after, overdueBefore, limit)
+        .all<Row>();
+      const lanes = results
+        .filter((row) => row["is_overdue"] === 1)
+        .map((row) => ({
+          tenantId: row["tenant_id"] as string,
+          endpointId: row["endpoint_id"] as string,
+          generation: row["lane_generation"] as number,
+        }));
+      return { lanes, next: results.length === limit ? (results.at(-1)!["endpoint_id"] as string) : null };
     },
 
     /** When the watchdog is needed next: the first due work after `now`, and the first that is due already. */
@@ -190,6 +227,8 @@ export function createWatchLedger(db: D1Database) {
         select 1 from delivery d where d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1
           and d.terminal_at is null)`;
       await db.batch([
+        // A block that nobody lifted ends with its dead head.
+        db.prepare(`delete from lane_block where (tenant_id, event_id) in (${closed})`).bind(keys),
         db.prepare(`delete from attempt where (tenant_id, event_id) in (${closed})`).bind(keys),
         db.prepare(`delete from delivery where (tenant_id, event_id) in (${closed})`).bind(keys),
         db

@@ -1,0 +1,61 @@
+import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
+import { routeOf } from "../../core/lane.ts";
+import type { Endpoint, EndpointChanges, RoutingChanges } from "../../core/model.ts";
+import { notFound } from "../app-error.ts";
+import type { DeliveryCall } from "../deliver/delivery-call.ts";
+import type { Runtime } from "../runtime.ts";
+import { untilFresh } from "../until-fresh.ts";
+
+type Settings = Required<EndpointChanges & RoutingChanges> & Pick<Endpoint, "route">;
+
+export interface ChangeRoutingDeps extends Pick<Runtime, "now"> {
+  endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
+  /**
+   * Changes the endpoint and, when `moves`, re-keys all its open deliveries, in one transaction. Null when the endpoint is
+   * not as `revision` says; else the deliveries that queues are to do now.
+   */
+  changeRouting(
+    tenantId: string,
+    endpointId: string,
+    revision: number,
+    settings: Settings,
+    moves: boolean,
+    now: number,
+  ): Promise<(DeliveryRef & { attemptCount: number })[] | null>;
+  ringLater(calls: DeliveryCall[], delayMs: number): void;
+  wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
+}
+
+/** The one way in which deliveries move between queues and lanes, or between lanes (architecture §3, rule 8). */
+export async function changeRouting(
+  deps: ChangeRoutingDeps,
+  tenantId: string,
+  endpointId: string,
+  changes: EndpointChanges & RoutingChanges,
+): Promise<void> {
+  await untilFresh(async () => {
+    const current = await deps.endpoints.find(tenantId, endpointId);
+    if (!current) throw notFound("endpoint");
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    const settings: Endpoint = { ...current, ...given };
+    const route = routeOf(settings);
+    const moves = route !== current.route || settings.orderingMode !== current.orderingMode;
+    const due = await deps.changeRouting(
+      tenantId,
+      endpointId,
+      current.revision,
+      { ...settings, route },
+      moves,
+      deps.now(),
+    );
+    if (due === null) return null;
+    if (route === "lane") deps.wakeLane({ tenantId, endpointId, generation: current.laneGeneration });
+    const calls = due.map(({ attemptCount, ...ref }) => ({
+      tenantId,
+      deliveryId: deliveryId(ref),
+      attemptNumber: attemptCount + 1,
+    }));
+    if (calls.length > 0) deps.ringLater(calls, 0);
+    return due;
+  });
+}

@@ -1,0 +1,113 @@
+import { MAX_RATE_PER_SECOND } from "../../core/lane.ts";
+import type { LoadedDelivery } from "../deliver/prepare.ts";
+import type { RunHeadDeps } from "./run-head.ts";
+
+export interface LaneSettings {
+  revision: number;
+  orderingMode: "unordered" | "strict" | "keyed";
+  route: "queue" | "lane";
+  concurrencyCap: number | null;
+  ratePerSecond: number | null;
+  maxHeadHoldSeconds: number | null;
+  laneGeneration: number;
+  pausedAt: number | null;
+  disabledAt: number | null;
+  deletedAt: number | null;
+}
+
+export interface LaneView {
+  settings: LaneSettings | null;
+  lanes: { laneKey: string; blocked: boolean; deliveries: LoadedDelivery[] }[];
+  hasMore: boolean;
+  region: string | null;
+}
+
+export interface LaneDeps extends RunHeadDeps {
+  loadLane(
+    tenantId: string,
+    endpointId: string,
+    fromKey: string,
+    maxKeys: number,
+    rowsPerKey: number,
+  ): Promise<LaneView>;
+  /** The lane keys of which a delivery is under way, whoever made its claim. */
+  listInFlight(tenantId: string, endpointId: string): Promise<string[]>;
+  /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
+  reportsUntil(): Promise<number>;
+  /** Pumps again, and arms for what comes after. */
+  pumpAgain(): Promise<void>;
+}
+
+/** What an object remembers of its lane. All of it can be forgotten: the rows are in the ledger, which proves each claim. */
+export interface LaneState {
+  tenantId: string;
+  endpointId: string;
+  /** A lane that was moved is another object's, and the ledger gives this one no claim. */
+  generation: number;
+  /** Lane keys with a request under way in this object. */
+  running: Set<string>;
+  /** How many may be, as the settings last said. */
+  capacity: number;
+  /** How long the lease of a request lasts, as the endpoint last said. */
+  leaseMs: number;
+  /** Lane keys that somebody else has under way: a former object, or queues. They take room of the cap. */
+  elsewhere: Set<string>;
+  /** The endpoint's revision, and when, at which that was last asked; null for never. */
+  elsewhereAsOf: { revision: number; at: number } | null;
+  /** When the latest heads were started, in order: what they are paced by. */
+  starts: number[];
+  /** When their requests were made, which is what the rate is a promise about. */
+  requests: number[];
+  /** Lane keys that wait because of a fault of ours: until when, and how often it has happened. */
+  faults: Map<string, { until: number; count: number }>;
+  /** Heads that were read and found no room, and when the rate has some. */
+  spare: LaneView | null;
+  spareAt: number | null;
+  /** Whether an operator's word stopped it when it was last read. */
+  isStanding: boolean;
+  /** Where the walk over a lane of many keys goes on, how far it has come, and when the next may begin. */
+  fromKey: string;
+  partsWalked: number;
+  walkAgainAt: number;
+  /** The earliest moment at which something is to be done; null when only a wake can bring it. */
+  wakeAt: number | null;
+  pumping: Promise<void> | null;
+  dirty: boolean;
+}
+
+/** Until an endpoint has said how long its leases last. */
+const DEFAULT_LEASE_MS = 60_000;
+
+export function createLaneState(
+  { tenantId, endpointId, generation }: Pick<LaneState, "tenantId" | "endpointId" | "generation">,
+  now: number,
+): LaneState {
+  return {
+    tenantId,
+    endpointId,
+    generation,
+    running: new Set(),
+    capacity: 1,
+    leaseMs: DEFAULT_LEASE_MS,
+    elsewhere: new Set(),
+    elsewhereAsOf: null,
+    // What was requested just before this object was made is unknown: the past second counts as full.
+    starts: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
+    requests: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
+    faults: new Map(),
+    spare: null,
+    spareAt: null,
+    isStanding: false,
+    fromKey: "",
+    partsWalked: 0,
+    walkAgainAt: 0,
+    wakeAt: null,
+    pumping: null,
+    dirty: false,
+  };
+}
+
+/** Something is to be done at this moment, if not before. */
+export function wakeBy(state: LaneState, at: number): void {
+  state.wakeAt = Math.min(state.wakeAt ?? Infinity, at);
+}

@@ -1,0 +1,190 @@
+import { relayFaultDelayMs } from "../../core/delivery-end.ts";
+import { MAX_RATE_PER_SECOND, nextStartAt, selectRunnable, type LaneHead } from "../../core/lane.ts";
+import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
+import { createPayloadReader } from "../deliver/payload-reader.ts";
+import type { LoadedDelivery } from "../deliver/prepare.ts";
+import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
+import { runHead } from "./run-head.ts";
+import { ELSEWHERE_CHECK_MS, lookElsewhere, settleHeads, wakeForHolds } from "./settle-heads.ts";
+
+/** Requests of a lane without a cap of its own; many lanes share an isolate's memory. */
+const DEFAULT_CONCURRENCY = 16;
+const KEYS_PER_LOAD = 64;
+/** Rows loaded of each key: what stands behind the head is claimed with the head's close. */
+const ROWS_PER_KEY = 16;
+/** While a lane stands still by an operator's word, its clocks are looked at this often. */
+const STANDING_CHECK_MS = 60_000;
+const LEDGER_RETRY_MS = 2_000;
+const PAUSE_PER_PART_MS = 20;
+
+/**
+ * Brings a lane as far as it will go now. Wakes, alarms and finished requests all come here; one at a time runs, and one
+ * that comes meanwhile makes it run once more. Resolves to when it must run again, null when nothing is open. Never throws.
+ */
+export async function pump(deps: LaneDeps, state: LaneState): Promise<number | null> {
+  state.dirty = true;
+  state.pumping ??= pumpWhileDirty(deps, state);
+  await state.pumping;
+  // A lane that is full goes on when a request of its own has ended.
+  const isFull = state.running.size >= state.capacity;
+  const wakeAt = isFull ? null : state.spare ? state.spareAt : state.wakeAt;
+  return state.running.size === 0 ? wakeAt : Math.min(wakeAt ?? Infinity, deps.now() + state.leaseMs);
+}
+
+async function pumpWhileDirty(deps: LaneDeps, state: LaneState): Promise<void> {
+  try {
+    while (state.dirty) {
+      state.dirty = false;
+      await step(deps, state);
+    }
+  } catch (error) {
+    deps.logFault("lane", error);
+    state.fromKey = "";
+    state.spare = null;
+    state.wakeAt = deps.now() + LEDGER_RETRY_MS;
+  } finally {
+    // In one turn with the last look at `dirty`, or a wake between the two would be lost.
+    state.pumping = null;
+  }
+}
+
+async function step(deps: LaneDeps, state: LaneState): Promise<void> {
+  if (state.running.size >= state.capacity) return;
+  const view = state.spare ?? (await loadNext(deps, state));
+  state.spare = null;
+  if (view === null) return;
+  const { settings } = view;
+  const now = deps.now();
+  if (settings?.laneGeneration !== state.generation) {
+    if (settings) deps.wakeLane({ ...state, generation: settings.laneGeneration });
+    return;
+  }
+  if (settings.route !== "lane") return;
+  const isStanding = settings.pausedAt !== null || settings.disabledAt !== null;
+  const goesOn = state.isStanding && !isStanding;
+  state.isStanding = isStanding;
+  // What was passed while it stood still is to go now.
+  if (goesOn && state.partsWalked > 1) {
+    state.fromKey = "";
+    state.walkAgainAt = 0;
+    state.dirty = true;
+    return;
+  }
+  if (view.lanes.length === 0) return;
+  state.capacity = settings.orderingMode === "strict" ? 1 : (settings.concurrencyCap ?? DEFAULT_CONCURRENCY);
+  if (await settleHeads(deps, state, view, settings, now)) {
+    state.fromKey = "";
+    state.dirty = true;
+    return;
+  }
+  if (isStanding) {
+    state.wakeAt = now + STANDING_CHECK_MS;
+    return;
+  }
+
+  wakeForHolds(state, view, settings);
+  // Of a strict lane the head alone may be under way, and its claim proves that.
+  if (settings.orderingMode !== "strict") await lookElsewhere(deps, state, settings, now);
+  const heads = view.lanes.map((lane) => toHead(state, lane, now));
+  const seen = new Set(heads.map(({ laneKey }) => laneKey));
+  // What is under way behind the part that was read takes room as well.
+  const unseen = [...state.running, ...state.elsewhere].filter((laneKey) => !seen.has(laneKey)).length;
+  const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond };
+  const { start, rest, wakeAt } = selectRunnable(heads, limits, state.starts, now);
+  const lanes = new Map(view.lanes.map((lane) => [lane.laneKey, lane]));
+  for (const { laneKey } of start) {
+    // Where a rate counts every start, each has to be let through on its own.
+    const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
+    deps.background(startKey(deps, state, settings, lanes.get(laneKey)!.deliveries.slice(0, reach), view.region));
+  }
+  if (wakeAt !== null) wakeBy(state, wakeAt);
+  state.leaseMs = view.lanes[0]!.deliveries[0]!.endpoint.timeoutMs + LEASE_MARGIN_MS;
+  if (rest.length > 0 && state.elsewhere.size > 0) {
+    // Others have requests under way, and only the ledger knows when they have not.
+    state.fromKey = "";
+    wakeBy(state, now + ELSEWHERE_CHECK_MS);
+  } else if (rest.length > 0) {
+    // What there was no room for goes next, without being read again; its claims prove that it still may.
+    state.spare = { ...view, lanes: rest.map(({ laneKey }) => lanes.get(laneKey)!) };
+    state.spareAt = wakeAt;
+  } else if (state.fromKey !== "") {
+    state.dirty = true;
+  }
+}
+
+/**
+ * The next part of the lane, or null while a long walk over one with many keys must not begin again yet: looking through a
+ * backlog of which nothing is due costs reads that grow with it, so the pauses between grow too.
+ */
+async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | null> {
+  if (state.fromKey === "") {
+    if (deps.now() < state.walkAgainAt) {
+      state.wakeAt = state.walkAgainAt;
+      return null;
+    }
+    state.wakeAt = null;
+    state.partsWalked = 0;
+  }
+  const view = await deps.loadLane(state.tenantId, state.endpointId, state.fromKey, KEYS_PER_LOAD, ROWS_PER_KEY);
+  state.partsWalked++;
+  // The smallest text behind the last key.
+  state.fromKey = view.hasMore ? `${view.lanes.at(-1)!.laneKey}\0` : "";
+  if (!view.hasMore && state.partsWalked > 1) state.walkAgainAt = deps.now() + state.partsWalked * PAUSE_PER_PART_MS;
+  return view;
+}
+
+function toHead(state: LaneState, { laneKey, blocked, deliveries }: LaneView["lanes"][number], now: number): LaneHead {
+  const head = deliveries[0]!;
+  return {
+    laneKey,
+    status: state.running.has(laneKey) || head.status === "processing" ? "processing" : "pending",
+    nextAttemptAt: head.nextAttemptAt ?? now,
+    lockedUntil: state.running.has(laneKey) ? null : head.lockedUntil,
+    blocked,
+    notBefore: state.faults.get(laneKey)?.until ?? null,
+  };
+}
+
+/** Runs a key from its head on as far as it goes, then looks what is to be done next. Never throws. */
+async function startKey(
+  deps: LaneDeps,
+  state: LaneState,
+  { ratePerSecond }: LaneSettings,
+  deliveries: LoadedDelivery[],
+  region: string | null,
+): Promise<void> {
+  const laneKey = deliveries[0]!.laneKey!;
+  state.running.add(laneKey);
+  if (ratePerSecond !== null) state.starts = withLatest(state.starts, deps.now());
+  const readPayload = createPayloadReader(deps.getPayload);
+  const paced = ratePerSecond === null ? deps : { ...deps, send: sendInTurn(deps, state, ratePerSecond) };
+  const result = await runHead(paced, readPayload, deliveries, region, state.generation).catch((error) => {
+    deps.logFault("lane head", error);
+    return "fault" as const;
+  });
+  if (result === "fault") {
+    const count = (state.faults.get(laneKey)?.count ?? 0) + 1;
+    state.faults.set(laneKey, { count, until: deps.now() + relayFaultDelayMs(count) });
+  } else {
+    state.faults.delete(laneKey);
+  }
+  // What was read with it is as old as it was.
+  if (result === "lost") state.spare = null;
+  state.running.delete(laneKey);
+  await deps.pumpAgain();
+}
+
+/** Some heads wait longer for the ledger than others; the rate holds for their requests all the same. */
+function sendInTurn(deps: LaneDeps, state: LaneState, ratePerSecond: number): LaneDeps["send"] {
+  return async (request) => {
+    for (let now = deps.now(); ; now = deps.now()) {
+      const at = nextStartAt(ratePerSecond, state.requests, now);
+      if (at <= now) break;
+      await deps.sleep(at - now);
+    }
+    state.requests = withLatest(state.requests, deps.now());
+    return deps.send(request);
+  };
+}
+
+const withLatest = (times: number[], now: number) => [...times.slice(-MAX_RATE_PER_SECOND), now];

@@ -1,0 +1,86 @@
+import type { DeliveryRef } from "../../core/ids.ts";
+import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
+import { keepReport } from "../deliver/keep-report.ts";
+import type { PayloadReader } from "../deliver/payload-reader.ts";
+import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
+import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
+import { makeRequest } from "../deliver/send-attempt.ts";
+
+type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
+
+export interface RunHeadDeps extends DeliverDeps {
+  claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
+  closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
+  endHead(
+    ref: DeliveryRef & { tenantId: string },
+    end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
+    now: number,
+  ): Promise<void>;
+}
+
+/** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
+interface Ready {
+  delivery: LoadedDelivery;
+  prepared: Prepared;
+  claim: Claim;
+}
+
+/**
+ * Attempts the head of a lane key, and goes on with what stands behind it for as long as each ends and the next was loaded:
+ * the close of one and the claim of the next are one trip, and the next is prepared while the request is out. Says `fault`
+ * when the relay itself was kept from a request, `lost` when the ledger does not agree that this is a head that may be attempted;
+ * every other end leaves it to the ledger what comes next.
+ */
+export async function runHead(
+  deps: RunHeadDeps,
+  readPayload: PayloadReader,
+  deliveries: LoadedDelivery[],
+  region: string | null,
+  generation: number,
+): Promise<"done" | "lost" | "fault"> {
+  const [head, ...following] = deliveries;
+  const first = await getReady(deps, readPayload, head!, region);
+  if (first === "fault") return "fault";
+  if (first === "ended") return "done";
+  let startedAt = deps.now();
+  // A claim whose answer was lost is taken up by its token.
+  const claimFirst = () => deps.claimHead(first.claim, generation, startedAt);
+  if (!(await claimFirst().catch(claimFirst))) return "lost";
+
+  for (let current: Ready = first; ;) {
+    const behind = following.shift();
+    const [report, next] = await Promise.all([
+      makeRequest(deps, { ...current, ...current.claim, startedAt }),
+      behind === undefined ? null : getReady(deps, readPayload, behind, region).catch(() => null),
+    ]);
+    const claimable = next !== null && next !== "fault" && next !== "ended" ? next : null;
+    let isClaimed = false;
+    await keepReport({ ...deps, closeAttempts, wakeLane: () => {} }, report);
+    if (!isClaimed) return "done";
+    current = claimable!;
+
+    async function closeAttempts(closings: Closing[]): Promise<void> {
+      if (claimable === null) return deps.closeAttempts(closings);
+      startedAt = deps.now();
+      const close = () => deps.closeAndClaim(closings[0]!, claimable.claim, generation, startedAt);
+      isClaimed = await close().catch(close);
+    }
+  }
+}
+
+/** What is refused for good is ended here: there will be no request. */
+async function getReady(
+  deps: RunHeadDeps,
+  readPayload: PayloadReader,
+  delivery: LoadedDelivery,
+  region: string | null,
+): Promise<Ready | "ended" | "fault"> {
+  const result = await prepare(deps, readPayload, delivery);
+  if (result.kind === "fault") return "fault";
+  if (result.kind === "refused") {
+    await deps.endHead(delivery, { status: "failed", finalOutcome: result.finalOutcome }, deps.now());
+    return "ended";
+  }
+  const due = { delivery, attemptNumber: delivery.attemptCount + 1, region };
+  return { delivery, prepared: result.prepared, claim: claimFor(deps, due, result.prepared) };
+}

@@ -1,0 +1,91 @@
+/** The first open delivery of one lane key, as the ledger had it. Times in ms since 1970 UTC. */
+export interface LaneHead {
+  laneKey: string;
+  status: "pending" | "processing";
+  nextAttemptAt: number;
+  /** When the lease of a head in flight ends. */
+  lockedUntil: number | null;
+  blocked: boolean;
+  /** Not before this, because of a fault of ours; null when there was none. */
+  notBefore: number | null;
+}
+
+export interface LaneLimits {
+  concurrencyCap: number;
+  ratePerSecond: number | null;
+}
+
+/** The highest rate an endpoint may have. */
+export const MAX_RATE_PER_SECOND = 1_000;
+
+const LEASE_CHECK_MS = 5_000;
+
+/** Requests are counted over this much more than a second, so that neighbours in time do not meet on the wire. */
+const RATE_WINDOW_MS = 1_020;
+
+/**
+ * Which heads to start now, in their order, and when to look again. Heads in flight take their share of the cap, whoever
+ * started them; `starts` are the moments of the last requests. `rest` could start but for cap and rate. `wakeAt` is null when
+ * only a wake or the end of a request can change anything.
+ */
+export function selectRunnable(
+  heads: LaneHead[],
+  limits: LaneLimits,
+  starts: number[],
+  now: number,
+): { start: LaneHead[]; rest: LaneHead[]; wakeAt: number | null } {
+  const start: LaneHead[] = [];
+  const rest: LaneHead[] = [];
+  const wakes: number[] = [];
+  let inFlight = heads.filter(({ status }) => status === "processing").length;
+  const taken = [...starts];
+  for (const head of heads) {
+    if (head.status === "processing") {
+      // One that has ended and cannot be taken back yet is looked at again before long.
+      if (head.lockedUntil !== null) wakes.push(Math.max(head.lockedUntil, now + LEASE_CHECK_MS));
+      continue;
+    }
+    if (head.blocked) continue;
+    const dueAt = Math.max(head.nextAttemptAt, head.notBefore ?? 0);
+    const rateAt = nextStartAt(limits.ratePerSecond, taken, now);
+    if (dueAt > now) wakes.push(dueAt);
+    else if (inFlight >= limits.concurrencyCap) rest.push(head);
+    else if (rateAt > now) {
+      wakes.push(rateAt);
+      rest.push(head);
+    } else {
+      start.push(head);
+      taken.push(now);
+      inFlight++;
+    }
+  }
+  return { start, rest, wakeAt: wakes.length > 0 ? Math.min(...wakes) : null };
+}
+
+/**
+ * The first moment from `now` on at which one more request keeps the rate: never more than `ratePerSecond` starts in any
+ * one second, and spread over it rather than all at its beginning. `starts` in order of time.
+ */
+export function nextStartAt(ratePerSecond: number | null, starts: number[], now: number): number {
+  if (ratePerSecond === null) return now;
+  const nth = starts.at(-ratePerSecond);
+  const last = starts.at(-1);
+  const windowAt = nth === undefined ? now : nth + RATE_WINDOW_MS;
+  const gapAt = last === undefined ? now : last + Math.floor(800 / ratePerSecond);
+  return Math.max(now, windowAt, gapAt);
+}
+
+/** Work goes through a lane where something holds it to an order or a limit, or may take longer than a queue's consumer. */
+export function routeOf(endpoint: {
+  orderingMode: "unordered" | "strict" | "keyed";
+  concurrencyCap: number | null;
+  rateLimitPerSecond: number | null;
+  timeoutMs: number;
+}): "queue" | "lane" {
+  const { orderingMode, concurrencyCap, rateLimitPerSecond, timeoutMs } = endpoint;
+  const isFree = orderingMode === "unordered" && concurrencyCap === null && rateLimitPerSecond === null;
+  return isFree && timeoutMs <= MAX_QUEUE_TIMEOUT_MS ? "queue" : "lane";
+}
+
+/** What goes on after an acknowledged queue batch is only sure to run about this long. */
+const MAX_QUEUE_TIMEOUT_MS = 20_000;

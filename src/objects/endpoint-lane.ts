@@ -1,0 +1,58 @@
+import { DurableObject } from "cloudflare:workers";
+import { createLaneState, type LaneDeps, type LaneState } from "../app/lane/lane-state.ts";
+import { pump } from "../app/lane/pump.ts";
+import { composeLane } from "../compose.ts";
+
+/** Waits shorter than this are a timer's: an alarm costs a row, and the dead-man alarm stands behind the timer. */
+const MAX_TIMER_MS = 2_000;
+/** An alarm that lies this far back has been lost. */
+const LOST_MS = 60_000;
+
+/**
+ * The lane of one endpoint, named `lane:<shard>:<tenant>:<endpoint>:<generation>`. A scheduler with an empty disk: order,
+ * heads, blocks and leases are rows, and what it forgets when it is evicted one query brings back.
+ */
+export class EndpointLane extends DurableObject<Env> {
+  readonly #deps: LaneDeps;
+  readonly #state: LaneState;
+  #timer: number | null = null;
+
+  constructor(context: DurableObjectState, env: Env) {
+    super(context, env);
+    const [, shard, tenantId, endpointId, generation] = context.id.name!.split(":");
+    this.#deps = composeLane(env, context, shard!, () => this.#pump());
+    this.#state = createLaneState(
+      { tenantId: tenantId!, endpointId: endpointId!, generation: Number(generation) },
+      Date.now(),
+    );
+  }
+
+  /** Something may be due. Answers at once. */
+  async wake(): Promise<void> {
+    this.ctx.waitUntil(this.#pump());
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#pump();
+  }
+
+  /** Never throws, and never waits for a request: those go on in the background and come back here. */
+  async #pump(): Promise<void> {
+    const wakeAt = await pump(this.#deps, this.#state);
+    clearTimeout(this.#timer);
+    if (wakeAt === null) return;
+    const waitMs = wakeAt - Date.now();
+    if (waitMs < MAX_TIMER_MS) this.#timer = setTimeout(() => void this.#pump(), Math.max(waitMs, 1));
+    await this.#armBy(waitMs < MAX_TIMER_MS ? Date.now() + this.#state.leaseMs : wakeAt);
+  }
+
+  /** Only ever earlier. One that nothing needs any more fires, finds nothing open, and is not set again. */
+  async #armBy(at: number): Promise<void> {
+    try {
+      const set = await this.ctx.storage.getAlarm();
+      if (set === null || set > at || set < Date.now() - LOST_MS) await this.ctx.storage.setAlarm(at);
+    } catch (error) {
+      console.error(JSON.stringify({ level: "error", event: "fault", what: "arm lane", error: String(error) }));
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { TenantDeliveryRef } from "./deliver.ts";
+
+/**
+ * Rule 9: written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody. Stands
+ * right behind the statement that ends the head, and does nothing where that changed nothing: an end that is told a second
+ * time must not stop a lane that was let go on meanwhile.
+ */
+export function blockLane(db: D1Database, ref: TenantDeliveryRef, now: number): D1PreparedStatement {
+  return db
+    .prepare(
+      `insert into lane_block (tenant_id, endpoint_id, lane_key, event_id, replay_no, blocked_at)
+       select d.tenant_id, d.endpoint_id, d.lane_key, d.event_id, d.replay_no, ?5
+       from delivery d cross join endpoint e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id
+       where changes() > 0 and d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
+         and d.status in ('dead_letter', 'expired') and d.terminal_at = ?5 and d.lane_key <> d.event_id
+         and e.on_exhausted = 'block' and e.route = 'lane'
+       on conflict do nothing`,
+    )
+    .bind(ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo, now);
+}

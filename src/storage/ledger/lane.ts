@@ -1,0 +1,281 @@
+import {
+  LOADED_COLUMNS,
+  LOADED_JOINS,
+  openAttempt,
+  selectSecrets,
+  toLoadedDelivery,
+  type Claim,
+  type LoadedDelivery,
+  type TenantDeliveryRef,
+} from "./deliver.ts";
+import { blockLane } from "./block.ts";
+import { closingStatements, type Closing } from "./close.ts";
+
+type Row = Record<string, any>;
+
+/** How an endpoint's lane is to be run, as of one moment. */
+export interface LaneSettings {
+  revision: number;
+  orderingMode: "unordered" | "strict" | "keyed";
+  route: "queue" | "lane";
+  concurrencyCap: number | null;
+  ratePerSecond: number | null;
+  maxHeadHoldSeconds: number | null;
+  laneGeneration: number;
+  pausedAt: number | null;
+  disabledAt: number | null;
+  deletedAt: number | null;
+}
+
+/** What stands in a lane: for each of some lane keys its first rows, in order. */
+export interface LaneView {
+  /** Null when there is no such endpoint. */
+  settings: LaneSettings | null;
+  lanes: { laneKey: string; blocked: boolean; deliveries: LoadedDelivery[] }[];
+  /** Whether there may be more lane keys behind the last one. */
+  hasMore: boolean;
+  region: string | null;
+}
+
+const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
+const OPEN_IN_LANE = "terminal_at is null and lane_key is not null";
+
+export function createLaneLedger(db: D1Database) {
+  return {
+    /**
+     * Up to `maxKeys` lane keys from `fromKey` on, each with its first rows: one row a lane is read to find the next
+     * (`select distinct` would walk the whole lane), whatever waits behind. delivery_lane.
+     */
+    async loadLane(
+      tenantId: string,
+      endpointId: string,
+      fromKey: string,
+      maxKeys: number,
+      rowsPerKey: number,
+    ): Promise<LaneView> {
+      const [settings, rows, blocks, secrets] = await db.batch<Row>([
+        db
+          .prepare(
+            `select revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
+                    lane_generation, paused_at, disabled_at, deleted_at
+             from endpoint where tenant_id = ? and id = ?`,
+          )
+          .bind(tenantId, endpointId),
+        db
+          .prepare(
+            `with recursive head (lane_key, n) as (
+               select (select lane_key from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and lane_key >= ?3
+                       order by lane_key limit 1), 1
+               union all
+               select (select lane_key from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
+                       and lane_key > head.lane_key order by lane_key limit 1), n + 1
+               from head where head.lane_key is not null and n < ?4)
+             select ${LOADED_COLUMNS}
+             from (select lane_key, (select min(lane_position) from delivery x where x.endpoint_id = ?2
+                     and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null) as first
+                   from head where lane_key is not null) h
+             cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
+               and d.lane_key is not null and d.lane_position >= h.first and d.lane_position < h.first + ?5
+             ${LOADED_JOINS}
+             where d.tenant_id = ?1
+             order by d.lane_key, d.lane_position`,
+          )
+          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey),
+        db.prepare("select lane_key from lane_block where endpoint_id = ?").bind(endpointId),
+        selectSecrets(db, JSON.stringify([[tenantId, endpointId]])),
+      ]);
+      const blocked = new Set(blocks!.results.map((row) => row["lane_key"] as string));
+      const deliveries = rows!.results.map((row) => toLoadedDelivery(row, secrets!.results));
+      const lanes = [...Map.groupBy(deliveries, ({ laneKey }) => laneKey!)].map(([laneKey, ofKey]) => ({
+        laneKey,
+        blocked: blocked.has(laneKey),
+        deliveries: ofKey,
+      }));
+      return {
+        settings: settings!.results[0] ? toSettings(settings!.results[0]) : null,
+        lanes,
+        hasMore: lanes.length === maxKeys,
+        region: rows!.meta.served_by_region ?? null,
+      };
+    },
+
+    /**
+     * The lane keys of which a delivery is under way, whoever made its claim. Walks the whole lane (delivery_lane), so it is
+     * asked only by an object that has just taken over, or whose endpoint has been changed.
+     */
+    async listInFlight(tenantId: string, endpointId: string): Promise<string[]> {
+      const { results } = await db
+        .prepare(
+          `select lane_key from delivery
+           where endpoint_id = ?2 and ${OPEN_IN_LANE} and status = 'processing' and +tenant_id = ?1`,
+        )
+        .bind(tenantId, endpointId)
+        .all<Row>();
+      return results.map((row) => row["lane_key"] as string);
+    },
+
+    /**
+     * A lane as an operator looks at it: how it is set, what stands first of each key (at most `maxHeads`, blocked ones
+     * first, then by age), and how much stands behind. Null when there is no such endpoint. delivery_lane.
+     */
+    async viewLane(tenantId: string, endpointId: string, maxHeads: number) {
+      const [settings, blocks, heads, depth] = await db.batch<Row>([
+        db
+          .prepare(
+            `select ordering_mode, paused_at, disabled_at from endpoint
+             where tenant_id = ? and id = ? and deleted_at is null`,
+          )
+          .bind(tenantId, endpointId),
+        db
+          .prepare(
+            `select d.*, b.blocked_at, (${DEPTH_OF_KEY}) as depth
+             from lane_block b cross join delivery d on d.tenant_id = b.tenant_id and d.event_id = b.event_id
+               and d.endpoint_id = b.endpoint_id and d.replay_no = b.replay_no
+             where b.tenant_id = ?1 and b.endpoint_id = ?2 order by b.blocked_at limit ?3`,
+          )
+          .bind(tenantId, endpointId, maxHeads),
+        db
+          .prepare(
+            `with recursive head (lane_key, n) as (
+               select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}), 1
+               union all
+               select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
+                       and lane_key > head.lane_key), n + 1
+               from head where head.lane_key is not null and n < ?3)
+             select d.*, null as blocked_at, (${DEPTH_OF_KEY}) as depth
+             from (select lane_key from head where lane_key is not null) h
+             cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
+               and d.lane_key is not null and d.lane_position = (
+                 select min(x.lane_position) from delivery x where x.endpoint_id = ?2 and x.lane_key = h.lane_key
+                   and x.terminal_at is null and x.lane_key is not null)
+             where d.tenant_id = ?1 and not exists (
+               select 1 from lane_block b where b.endpoint_id = ?2 and b.lane_key = h.lane_key)
+             order by d.created_at, d.event_id`,
+          )
+          .bind(tenantId, endpointId, maxHeads),
+        db
+          .prepare(`select count(*) as n from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and tenant_id = ?1`)
+          .bind(tenantId, endpointId),
+      ]);
+      const endpoint = settings!.results[0];
+      if (!endpoint) return null;
+      return {
+        orderingMode: endpoint["ordering_mode"] as "unordered" | "strict" | "keyed",
+        pausedAt: endpoint["paused_at"] as number | null,
+        disabledAt: endpoint["disabled_at"] as number | null,
+        depth: depth!.results[0]!["n"] as number,
+        heads: [...blocks!.results, ...heads!.results].slice(0, maxHeads).map(toLaneHead),
+      };
+    },
+
+    /** Claims a head of a lane; false when the ledger does not agree that it is one that may be attempted now. */
+    async claimHead(claim: Claim, generation: number, now: number): Promise<boolean> {
+      const [claimed] = await db.batch<Row>([claimHead(db, claim, generation, now), openAttempt(db, claim, now)]);
+      return claimed!.results.length > 0;
+    },
+
+    /**
+     * Closes an attempt and claims the head behind it, in one batch: one round trip a delivery while all goes well. The
+     * claim proves itself, so it fails where the close has left its delivery at the head.
+     */
+    async closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean> {
+      const statements = closingStatements(db, closing);
+      const results = await db.batch<Row>([
+        ...statements,
+        claimHead(db, claim, generation, now),
+        openAttempt(db, claim, now),
+      ]);
+      return results[statements.length]!.results.length > 0;
+    },
+
+    /** Ends a pending head that will not be attempted any more; blocks its lane where the endpoint asks for it. */
+    async endHead(
+      ref: TenantDeliveryRef,
+      end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
+      now: number,
+    ): Promise<void> {
+      await db.batch([
+        db
+          .prepare(
+            `update delivery set status = ?5, final_outcome = ?6, terminal_at = ?7, next_attempt_at = null,
+               hold_until = null
+             where ${KEY} and status = 'pending'`,
+          )
+          .bind(ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo, end.status, end.finalOutcome, now),
+        blockLane(db, ref, now),
+      ]);
+    },
+  };
+}
+
+/** Open deliveries with the key of `d`. */
+const DEPTH_OF_KEY = `select count(*) from delivery x where x.endpoint_id = d.endpoint_id and x.lane_key = d.lane_key
+  and x.terminal_at is null and x.lane_key is not null`;
+
+function toLaneHead(row: Row) {
+  const isKey = row["lane_key"] !== "" && row["lane_key"] !== row["event_id"];
+  return {
+    orderingKey: isKey ? (row["lane_key"] as string) : null,
+    eventId: row["event_id"] as string,
+    endpointId: row["endpoint_id"] as string,
+    replayNo: row["replay_no"] as number,
+    status: row["status"] as string,
+    attemptCount: row["attempt_count"] as number,
+    blockedSince: row["blocked_at"] as number | null,
+    nextAttemptAt: row["next_attempt_at"] as number | null,
+    lastStatusCode: row["last_status_code"] as number | null,
+    lastErrorClass: row["last_error_class"] as string | null,
+    depth: row["depth"] as number,
+  };
+}
+
+/**
+ * Rule 5 for lanes: besides what every claim proves, that this is the head (rows in flight count) and not blocked. So two
+ * objects of one lane, or one and a watchdog, may cost time and never order.
+ */
+function claimHead(db: D1Database, claim: Claim, generation: number, now: number): D1PreparedStatement {
+  return db
+    .prepare(
+      `update delivery set status = 'processing', token = ?5, attempt_count = ?6, last_attempt_at = ?7,
+         locked_until = ?8, next_attempt_at = ?8, scheduled_at = coalesce(scheduled_at, ?7)
+       where ${KEY} and (token = ?5 or (
+         status = 'pending' and lane_key is not null and attempt_count = ?6 - 1 and next_attempt_at <= ?7
+         and lane_position = (
+           select min(x.lane_position) from delivery x
+           where x.endpoint_id = ?3 and x.lane_key = delivery.lane_key and x.terminal_at is null
+             and x.lane_key is not null)
+         and not exists (select 1 from lane_block b where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
+         and exists (
+           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'lane'
+             and e.lane_generation = ?10
+             and e.paused_at is null and e.disabled_at is null and e.deleted_at is null)))
+       returning token`,
+    )
+    .bind(
+      claim.tenantId,
+      claim.eventId,
+      claim.endpointId,
+      claim.replayNo,
+      claim.token,
+      claim.attemptNumber,
+      now,
+      now + claim.leaseMs,
+      claim.endpointRevision,
+      generation,
+    );
+}
+
+function toSettings(row: Row): LaneSettings {
+  return {
+    revision: row["revision"],
+    orderingMode: row["ordering_mode"],
+    route: row["route"],
+    concurrencyCap: row["concurrency_cap"],
+    ratePerSecond: row["rate_limit_per_second"],
+    maxHeadHoldSeconds: row["max_head_hold_seconds"],
+    laneGeneration: row["lane_generation"],
+    pausedAt: row["paused_at"],
+    disabledAt: row["disabled_at"],
+    deletedAt: row["deleted_at"],
+  };
+}

@@ -1,0 +1,126 @@
+import type { Endpoint } from "../../core/model.ts";
+import { LANE_KEY } from "./lane-key.ts";
+
+type Routing = Pick<
+  Endpoint,
+  | "orderingMode"
+  | "concurrencyCap"
+  | "rateLimitPerSecond"
+  | "maxHeadHoldSeconds"
+  | "onExhausted"
+  | "timeoutMs"
+  | "route"
+  | "url"
+  | "name"
+  | "payloadFormat"
+>;
+
+/** Deliveries whose doorbells ring at once after a move to queues; the watchdog rings for the rest. */
+const MAX_RUNG = 5_000;
+
+export function createRerouteLedger(db: D1Database) {
+  return {
+    /**
+     * Changes how an endpoint is routed and, when `moves`, re-keys its open deliveries in the order of their acceptance, in
+     * one transaction: a publish commits before it or after it, and no claim sees the half of it. Deliveries in flight keep
+     * token and lease, and stand first, so that no other starts beside them. Null when the endpoint is not as `revision` says.
+     *
+     * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change.
+     */
+    async changeRouting(
+      tenantId: string,
+      endpointId: string,
+      revision: number,
+      routing: Routing,
+      moves: boolean,
+      now: number,
+    ) {
+      const results = await db.batch<Record<string, any>>([
+        db
+          .prepare(
+            `update endpoint set ordering_mode = ?4, concurrency_cap = ?5, rate_limit_per_second = ?6,
+               max_head_hold_seconds = ?7, on_exhausted = ?8, timeout_ms = ?9, route = ?10, url = ?11, name = ?12,
+               payload_format = ?13, revision = revision + 1
+             where tenant_id = ?1 and id = ?2 and revision = ?3 and deleted_at is null
+             returning id`,
+          )
+          .bind(
+            tenantId,
+            endpointId,
+            revision,
+            routing.orderingMode,
+            routing.concurrencyCap,
+            routing.rateLimitPerSecond,
+            routing.maxHeadHoldSeconds,
+            routing.onExhausted,
+            routing.timeoutMs,
+            routing.route,
+            routing.url,
+            routing.name,
+            routing.payloadFormat,
+          ),
+        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
+        ...(moves ? moveOpen(db, tenantId, endpointId, revision + 1, routing.route, now) : []),
+      ]);
+      if (results[0]!.results.length === 0) return null;
+      if (!moves || routing.route === "lane") return [];
+      return results
+        .at(-1)!
+        .results.slice(0, MAX_RUNG)
+        .map((row) => ({
+          eventId: row["event_id"] as string,
+          endpointId,
+          replayNo: row["replay_no"] as number,
+          attemptCount: row["attempt_count"] as number,
+        }));
+    },
+  };
+}
+
+function moveOpen(
+  db: D1Database,
+  tenantId: string,
+  endpointId: string,
+  revision: number,
+  route: "queue" | "lane",
+  now: number,
+): D1PreparedStatement[] {
+  const isChanged = `exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3)`;
+  // Whoever leaves a mode leaves its blocks behind.
+  const unblock = db
+    .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isChanged}`)
+    .bind(tenantId, endpointId, revision);
+  if (route === "queue") {
+    const toQueue = db
+      .prepare(
+        `update delivery set lane_key = null, lane_position = null, hold_until = null,
+           scheduled_at = coalesce(scheduled_at, ?4)
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isChanged}
+         returning event_id, replay_no, attempt_count`,
+      )
+      .bind(tenantId, endpointId, revision, now);
+    return [unblock, toQueue];
+  }
+  const open = (where: string) =>
+    `select tenant_id, event_id, endpoint_id, replay_no, status, created_at from delivery
+     where ${where} and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1`;
+  const toLane = db
+    .prepare(
+      `update delivery set lane_key = m.key, lane_position = m.position, hold_until = null,
+         -- Waiting in a lane uses up nobody's age.
+         scheduled_at = iif(delivery.attempt_count = 0, null, delivery.scheduled_at)
+       from (
+         select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY} as key,
+           row_number() over (
+             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no) as position
+         from (${open("lane_key is not null")}
+               union all ${open("lane_key is null and status = 'pending'")}
+               union all ${open("lane_key is null and status = 'processing'")}) d
+         cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
+         cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id and ep.revision = ?3) m
+       where delivery.tenant_id = m.tenant_id and delivery.event_id = m.event_id
+         and delivery.endpoint_id = m.endpoint_id and delivery.replay_no = m.replay_no`,
+    )
+    .bind(tenantId, endpointId, revision);
+  return [unblock, toLane];
+}
