@@ -24,14 +24,8 @@ beforeAll(async () => {
 afterAll(() => relay.stop());
 
 const ENDPOINT_FIELDS: [field: string, value: unknown][] = [
-  ["ordering_mode", "strict"],
-  ["ordering_mode", "keyed"],
-  ["concurrency_cap", 5],
-  ["rate_limit_per_second", 10],
-  ["max_head_hold_seconds", 60],
   ["payload_format", "cloudevents"],
   ["headers", { "X-Team": "orders" }],
-  ["on_exhausted", "block"],
 ];
 const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
   ["filter", "payload.total > 10"],
@@ -117,11 +111,7 @@ describe("a field that nobody knows is refused by name", () => {
 test("the one value that a later field can have so far is accepted, and shown", async () => {
   const settings = {
     url: "http://127.0.0.1:9/",
-    ordering_mode: "unordered",
-    concurrency_cap: null,
-    rate_limit_per_second: null,
     headers: {},
-    on_exhausted: "advance",
     payload_format: "raw",
   };
   expect(await expectStatus(201, tenant.admin.post("/v1/endpoints", settings))).toMatchObject(settings);

@@ -2,13 +2,19 @@
  * The Worker with bindings that fail on demand, for tests only. The flags are those of this module: locally one isolate
  * runs requests, queues and objects alike, so they hold for all of them.
  */
-import worker, { Watchdog as RealWatchdog } from "../../../src/index.ts";
+import worker, { EndpointLane as RealEndpointLane, Watchdog as RealWatchdog } from "../../../src/index.ts";
 import { FAULTS_PATH, type FaultCounts, type Faults } from "./faults.ts";
 
 export { Sender } from "../../../src/index.ts";
 
 let faults: Faults = {};
 let counts: FaultCounts = { ledger: 0, payloads: 0, queues: 0 };
+
+export class EndpointLane extends RealEndpointLane {
+  constructor(context: DurableObjectState, env: Env) {
+    super(context, faultyEnv(env));
+  }
+}
 
 export class Watchdog extends RealWatchdog {
   constructor(context: DurableObjectState, env: Env) {

@@ -25,6 +25,7 @@ async function record(over: Partial<AttemptReport>, history: PastAnswer[] = []) 
       return history.slice(0, limit);
     },
     ringLater: (calls, delayMs) => void rings.push({ calls, delayMs }),
+    wakeLane: (lane) => void rings.push({ lane: lane.endpointId }),
   };
   await recordAttempt(deps, attemptReport(over));
   expect(closings).toHaveLength(1);
@@ -180,6 +181,13 @@ describe("the doorbell", () => {
     expect(recorded.rings).toEqual(rings ? [{ calls, delayMs: delaySeconds * 1000 }] : []);
   });
 
+  test("wakes its lane instead, whatever came of it", async () => {
+    for (const status of [200, 410, 500]) {
+      const { rings } = await record({ wire: answered(status), lane: { generation: 3 } });
+      expect(rings).toEqual([{ lane: attemptReport().endpointId }]);
+    }
+  });
+
   test("does not ring for a delivery that ended", async () => {
     for (const status of [200, 410, 422]) expect((await record({ wire: answered(status) })).rings).toEqual([]);
   });
@@ -191,6 +199,7 @@ describe("the doorbell", () => {
       closeAttempts: () => Promise.reject(new Error("away")),
       listRecentAnswers: async () => [],
       ringLater: (calls) => void rings.push(calls),
+      wakeLane: (lane) => void rings.push(lane),
     };
     await expect(recordAttempt(deps, attemptReport())).rejects.toThrow("away");
     expect(rings).toEqual([]);

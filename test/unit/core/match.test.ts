@@ -16,14 +16,22 @@ const subscriptionLists = fc
       eventTypePattern: patterns,
       maxAgeSeconds: fc.integer({ min: 1, max: 9 }),
       endpointDisabled: fc.boolean(),
+      lane: fc.constantFrom(null, { generation: 1 }),
     }),
     { maxLength: 12 },
   )
   .map((list): MatchableSubscription[] => list.map((fields, n) => ({ id: `sub_${n}`, ...fields })));
 
 function subscription(over: Partial<MatchableSubscription>): MatchableSubscription {
-  const fields = { id: "sub_1", endpointId: "ep_a", eventTypePattern: "*", maxAgeSeconds: 60, endpointDisabled: false };
-  return { ...fields, ...over };
+  return {
+    id: "sub_1",
+    endpointId: "ep_a",
+    eventTypePattern: "*",
+    maxAgeSeconds: 60,
+    endpointDisabled: false,
+    lane: null,
+    ...over,
+  };
 }
 
 test("an endpoint gets one delivery if any of its subscriptions match, and none otherwise", () => {
@@ -45,8 +53,8 @@ test("a delivery carries the oldest subscription that matches, with that one's w
           ({ endpointId, eventTypePattern }) =>
             endpointId === delivery.endpointId && compilePattern(eventTypePattern)(type),
         )!;
-        const { id, endpointId, maxAgeSeconds, endpointDisabled } = oldest;
-        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled });
+        const { id, endpointId, maxAgeSeconds, endpointDisabled, lane } = oldest;
+        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled, lane });
       }
     }),
     SEED,

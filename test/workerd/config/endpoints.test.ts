@@ -79,21 +79,16 @@ test.each([
   expect((await t.api.get("/v1/endpoints")).body.data).toEqual([]);
 });
 
-test.each([
-  { ordering_mode: "strict" },
-  { concurrency_cap: 1 },
-  { rate_limit_per_second: 1 },
-  { max_head_hold_seconds: 60 },
-  { payload_format: "cloudevents" },
-  { headers: { "X-Team": "a" } },
-  { on_exhausted: "block" },
-])("%j is refused as not built, at creation and in a change", async (part) => {
-  const t = await createTestTenant();
-  const { body: endpoint } = await t.api.post("/v1/endpoints", { url: URL });
-  const expected = { status: 422, body: { code: "not_supported", errors: [{ path: Object.keys(part)[0] }] } };
-  expect(await t.api.post("/v1/endpoints", { url: URL, ...part })).toMatchObject(expected);
-  expect(await t.api.patch(`/v1/endpoints/${endpoint.id}`, part)).toMatchObject(expected);
-});
+test.each([{ payload_format: "cloudevents" }, { headers: { "X-Team": "a" } }])(
+  "%j is refused as not built, at creation and in a change",
+  async (part) => {
+    const t = await createTestTenant();
+    const { body: endpoint } = await t.api.post("/v1/endpoints", { url: URL });
+    const expected = { status: 422, body: { code: "not_supported", errors: [{ path: Object.keys(part)[0] }] } };
+    expect(await t.api.post("/v1/endpoints", { url: URL, ...part })).toMatchObject(expected);
+    expect(await t.api.patch(`/v1/endpoints/${endpoint.id}`, part)).toMatchObject(expected);
+  },
+);
 
 test("a change touches only what it names, and raises the revision", async () => {
   const t = await createTestTenant();

@@ -29,6 +29,7 @@ function report(delivery: SceneDelivery, n: number, token: string, wire: Attempt
     attemptNumber: n,
     token,
     endpointUrl: "https://consumer.example/hook",
+    lane: null,
     policy: DEFAULT_RETRY_POLICY,
     failureCount: 0,
     relayFaultCount: 0,

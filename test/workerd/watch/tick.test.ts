@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { DeliveryCall } from "../../../src/app/deliver/delivery-call.ts";
 import { createWatchState, tick, type WatchDeps } from "../../../src/app/watch/tick.ts";
 import { composeWatch } from "../../../src/compose.ts";
+import { createLaneFixture } from "../lane/support.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 
 const MINUTE_MS = 60_000;
@@ -11,6 +12,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 /** A watchdog over the real ledger that sees one tenant's work, at any moment, and rings into a list. */
 function createWatch(scene: Scene) {
   const rung: DeliveryCall[] = [];
+  const woken: { endpointId: string; generation: number }[] = [];
   let aheadMs = 0;
   let reportsUntil = 0;
   const mine = <T extends { tenantId: string }>(rows: T[]) =>
@@ -27,6 +29,11 @@ function createWatch(scene: Scene) {
       const { events, next } = await real.walkOldEvents(...args);
       return { events: mine(events), next };
     },
+    listOverdueLanes: async (...args) => {
+      const { lanes, next } = await real.listOverdueLanes(...args);
+      return { lanes: mine(lanes), next };
+    },
+    wakeLane: ({ endpointId, generation }) => void woken.push({ endpointId, generation }),
     ringNow: async (calls) => void rung.push(...calls),
     ringLater: (calls) => void rung.push(...calls),
     queueAgeMs: async () => 0,
@@ -35,6 +42,7 @@ function createWatch(scene: Scene) {
   const state = createWatchState(Date.now());
   return {
     rung,
+    woken,
     forward: (ms: number) => void (aheadMs += ms),
     awaitReportsFor: (ms: number) => void (reportsUntil = Date.now() + aheadMs + ms),
     tick: () => tick(deps, state),
@@ -189,7 +197,7 @@ test("an expired event is not shown, and is deleted with its deliveries, attempt
   expect(await left("event", "id", old)).toBe(1);
   watch.forward(31 * DAY_MS);
   // A tick looks at some tenants only, and this shard has those of all tests.
-  for (let n = 0; n < 10; n++) await watch.tick();
+  for (let n = 0; n < 100 && (await left("event", "id", old)) !== 0; n++) await watch.tick();
   for (const [table, column] of [
     ["event", "id"],
     ["delivery", "event_id"],
@@ -201,4 +209,83 @@ test("an expired event is not shown, and is deleted with its deliveries, attempt
   expect(await left("event", "id", kept)).toBe(1);
   // A delivery that is still open keeps its event until it has ended.
   expect(await left("event", "id", open)).toBe(1);
+});
+
+test("a lane whose wake or alarm was lost is woken once its head is overdue, at its present generation, and not before", async () => {
+  const fixture = await createLaneFixture();
+  await fixture.publishAll(["k/0", "k/1"]);
+  await fixture.db.prepare("update endpoint set lane_generation = 3 where id = ?").bind(fixture.endpointId).run();
+  const watch = createWatch(fixture);
+  await watch.tick();
+  expect(watch.woken).toEqual([]);
+  watch.forward(31_000);
+  await watch.tick();
+  expect(watch.woken).toEqual([{ endpointId: fixture.endpointId, generation: 3 }]);
+  // No queue has anything to do with it.
+  expect(watch.rung).toEqual([]);
+});
+
+test("a lane whose head died with its object is woken when the lease is overdue", async () => {
+  const fixture = await createLaneFixture();
+  await fixture.publishAll(["k/0"]);
+  const lost = fixture.createLane("lost", 0, (deps) => ({ ...deps, send: () => new Promise(() => {}) }));
+  void lost.run();
+  await expect.poll(async () => (await fixture.rows())[0]!["status"]).toBe("processing");
+  const watch = createWatch(fixture);
+  watch.forward(44_000 + 30_000);
+  await watch.tick();
+  expect(watch.woken).toEqual([]);
+  watch.forward(31_000);
+  await watch.tick();
+  expect(watch.woken).toEqual([{ endpointId: fixture.endpointId, generation: 0 }]);
+});
+
+test("lanes that stand still by an operator's word, or wait for a retry, are not woken", async () => {
+  for (const path of ["pause", "disable"]) {
+    const fixture = await createLaneFixture();
+    await fixture.publishAll(["k/0"]);
+    await fixture.tenant.api.post(`/v1/endpoints/${fixture.endpointId}/${path}`);
+    const watch = createWatch(fixture);
+    watch.forward(3_600_000);
+    await watch.tick();
+    expect(watch.woken, path).toEqual([]);
+  }
+  const fixture = await createLaneFixture({ retry_policy: { delays_seconds: [7_200] } });
+  fixture.answer = () => new Response(null, { status: 503 });
+  await fixture.publishAll(["k/0"]);
+  await fixture.createLane().run();
+  const watch = createWatch(fixture);
+  watch.forward(3_600_000);
+  await watch.tick();
+  expect(watch.woken).toEqual([]);
+});
+
+test("each of more overdue lanes than one page holds is woken, in one pass", async () => {
+  const fixture = await createLaneFixture();
+  await fixture.publishAll(["k/0"]);
+  const { db, tenant, endpointId } = fixture;
+  // A thousand endpoints like this one, each with a delivery of the same event at the head of its lane.
+  const numbers = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000)";
+  const id = "'ep_page' || printf('%012d', n.i)";
+  await db.batch(
+    [
+      `insert into endpoint (tenant_id, id, url, ordering_mode, route, retry_policy_id, created_at)
+       ${numbers} select e.tenant_id, ${id}, e.url, 'strict', 'lane', e.retry_policy_id, 0
+       from n cross join endpoint e where e.id = ?2 and e.tenant_id = ?1`,
+      `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, lane_key, lane_position, status,
+         retry_policy_id, created_at, next_attempt_at, expires_at)
+       ${numbers} select d.tenant_id, d.event_id, ${id}, d.subscription_id, '', 1, 'pending', d.retry_policy_id, 0,
+         d.next_attempt_at, d.expires_at from n cross join delivery d where d.endpoint_id = ?2 and d.tenant_id = ?1`,
+    ].map((sql) => db.prepare(sql).bind(tenant.id, endpointId)),
+  );
+  const watch = createWatch(fixture);
+  watch.forward(31_000);
+  for (let n = 0; n < 4; n++) await watch.tick();
+  expect(new Set(watch.woken.map((lane) => lane.endpointId)).size).toBe(1_001);
+  expect(watch.woken).toHaveLength(1_001);
+  // Nobody is to look for these any more.
+  await db
+    .prepare("update delivery set status = 'cancelled', terminal_at = 1 where tenant_id = ?")
+    .bind(tenant.id)
+    .run();
 });

@@ -17,6 +17,7 @@ export function attemptReport(over: Partial<AttemptReport> = {}): AttemptReport 
     attemptNumber: 1,
     token: "token-1",
     endpointUrl: "https://consumer.example/hook",
+    lane: null,
     policy: POLICY,
     failureCount: 0,
     relayFaultCount: 0,

@@ -31,6 +31,8 @@ export function quietScene(over: Partial<WatchDeps> = {}) {
     releaseHeldPart: async () => [],
     queueAgeMs: async () => 0,
     reportsUntil: async () => 0,
+    wakeLane: () => {},
+    listOverdueLanes: async () => ({ lanes: [], next: null }),
     ringNow: async (calls) => void rung.push(calls.map(({ deliveryId }) => deliveryId)),
     ringLater: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),

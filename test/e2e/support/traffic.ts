@@ -1,0 +1,120 @@
+import { eventually, expectStatus, listAll, publish, type TestTenant } from "./client.ts";
+import { readDelivery } from "./lanes.ts";
+import type { Receiver } from "./receiver.ts";
+import { sleep } from "./sleep.ts";
+
+/** One published event. `sentAt` and `acknowledgedAt` are places in the order of all that the test's process saw. */
+export interface Published {
+  eventId: string;
+  producer: string;
+  sentAt: number;
+  acknowledgedAt: number;
+}
+
+/** One request as the receiver saw it, in the same order. */
+export interface Visit {
+  deliveryId: string;
+  eventId: string;
+  attempt: number;
+  path: string;
+  arrivedAt: number;
+  /** Milliseconds since 1970. */
+  arrivedAtMs: number;
+  answeredAt: number;
+  succeeded: boolean;
+  /** Requests under way when it arrived, itself included. */
+  inFlight: number;
+}
+
+/** An attempt on record, by `<delivery id>:<number>`. */
+export type Attempts = Map<string, { requestedAtMs: number; revision: number }>;
+
+export interface Traffic {
+  published: Published[];
+  visits: Visit[];
+  /** Resolves when this many more events have been acknowledged. */
+  more(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Every so many events one fails at its first attempt. */
+const FAILING = 13;
+const ANSWER_MS = 5;
+
+/**
+ * Several producers in parallel, `perSecond` events in all, each published after the one before was acknowledged and with
+ * its producer as ordering key; and a receiver that now and then fails a first attempt.
+ */
+export function startTraffic(tenant: TestTenant, receiver: Receiver, perSecond = 100, producers = 5): Traffic {
+  const published: Published[] = [];
+  const visits: Visit[] = [];
+  let clock = 0;
+  let inFlight = 0;
+  const stopped = new AbortController();
+  receiver.handle(async (request, response) => {
+    const { headers, path, at, body } = request;
+    const attempt = Number(headers["x-webhook-attempt"]);
+    const succeeded = attempt > 1 || JSON.parse(body.toString()).payload.n % FAILING !== 0;
+    const visit: Visit = {
+      deliveryId: String(headers["x-webhook-delivery-id"]),
+      eventId: String(headers["x-webhook-event-id"]),
+      attempt,
+      path,
+      arrivedAt: clock++,
+      arrivedAtMs: at,
+      answeredAt: Infinity,
+      succeeded,
+      inFlight: ++inFlight,
+    };
+    visits.push(visit);
+    await sleep(ANSWER_MS);
+    inFlight--;
+    visit.answeredAt = clock++;
+    response.writeHead(succeeded ? 200 : 503).end();
+  });
+
+  const work = Array.from({ length: producers }, async (_, i) => {
+    const producer = `producer-${i}`;
+    const everyMs = (1000 * producers) / perSecond;
+    const startedAt = Date.now() + (i * everyMs) / producers;
+    for (let n = 1; !stopped.signal.aborted; n++) {
+      await sleep(Math.max(0, startedAt + n * everyMs - Date.now()));
+      const sentAt = clock++;
+      const { id } = await publish(tenant, { payload: { n }, ordering_key: producer });
+      published.push({ eventId: id, producer, sentAt, acknowledgedAt: clock++ });
+    }
+  });
+  return {
+    published,
+    visits,
+    async more(count) {
+      const wanted = published.length + count;
+      await eventually(async () => published.length >= wanted);
+    },
+    async stop() {
+      stopped.abort();
+      await Promise.all(work);
+    },
+  };
+}
+
+/** Once nothing is open any more: every delivery of the tenant, and every attempt of theirs. */
+export async function settled(tenant: TestTenant): Promise<{ deliveries: any[]; attempts: Attempts }> {
+  await eventually(async () => {
+    const open = await Promise.all(
+      ["pending", "processing"].map((status) =>
+        expectStatus(200, tenant.admin.get(`/v1/deliveries?limit=1&status=${status}`)),
+      ),
+    );
+    return open.every(({ data }) => data.length === 0);
+  }, 60_000);
+  const deliveries = [];
+  for (const { id } of await listAll(tenant, "/v1/deliveries")) deliveries.push(await readDelivery(tenant, id));
+  const attempts = deliveries.flatMap((delivery) =>
+    delivery.attempts.map((attempt: any) => [
+      attempt.id,
+      { requestedAtMs: Date.parse(attempt.requested_at), revision: attempt.endpoint_revision },
+    ]),
+  );
+  return { deliveries, attempts: new Map(attempts) };
+}

@@ -1,0 +1,243 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { nextStartAt, routeOf, selectRunnable, type LaneHead } from "../../../src/core/lane.ts";
+
+const SEED = { seed: 20_262, numRuns: 300 };
+const T0 = 1_790_000_000_000;
+const SECOND_MS = 1_000;
+/** A lane may look again after a lease this often, where it could not be taken back. */
+const LEASE_CHECK_MS = 5_000;
+
+function head(laneKey: string, over: Partial<LaneHead> = {}): LaneHead {
+  return { laneKey, status: "pending", nextAttemptAt: T0, lockedUntil: null, blocked: false, notBefore: null, ...over };
+}
+
+const keysOf = (heads: LaneHead[]) => heads.map(({ laneKey }) => laneKey);
+const free = { concurrencyCap: 16, ratePerSecond: null };
+
+const offset = fc.integer({ min: -3_000, max: 3_000 });
+const anyHeads: fc.Arbitrary<LaneHead[]> = fc
+  .array(
+    fc.record({
+      status: fc.constantFrom("pending" as const, "pending" as const, "processing" as const),
+      nextAttemptAt: offset.map((ms) => T0 + ms),
+      lockedUntil: fc.option(offset.map((ms) => T0 + 10 * ms)),
+      blocked: fc.boolean(),
+      notBefore: fc.option(offset.map((ms) => T0 + ms)),
+    }),
+    { maxLength: 40 },
+  )
+  .map((heads) => heads.map((fields, n) => ({ ...fields, laneKey: `k${n}` })));
+const anyLimits = fc.record({
+  concurrencyCap: fc.integer({ min: 0, max: 20 }),
+  ratePerSecond: fc.option(fc.integer({ min: 1, max: 30 })),
+});
+const anyStarts = fc
+  .array(fc.integer({ min: 0, max: 2_500 }), { maxLength: 60 })
+  .map((ages) => ages.map((ms) => T0 - ms).toSorted((a, b) => a - b));
+
+/** Whether a head's own standing lets it start now. */
+const isStartable = ({ status, blocked, nextAttemptAt, notBefore }: LaneHead) =>
+  status === "pending" && !blocked && nextAttemptAt <= T0 && (notBefore ?? 0) <= T0;
+
+describe("selectRunnable", () => {
+  test("never starts a head that is in flight, blocked, not due, or kept by a fault; keeps the order of the rest", () => {
+    fc.assert(
+      fc.property(anyHeads, anyLimits, anyStarts, (heads, limits, starts) => {
+        const selected = selectRunnable(heads, limits, starts, T0);
+        expect([...selected.start, ...selected.rest]).toEqual(heads.filter(isStartable));
+      }),
+      SEED,
+    );
+  });
+
+  test("with what is in flight never passes the cap, and without a rate uses all of it", () => {
+    fc.assert(
+      fc.property(anyHeads, anyLimits, anyStarts, (heads, limits, starts) => {
+        const inFlight = heads.filter(({ status }) => status === "processing").length;
+        const { start } = selectRunnable(heads, limits, starts, T0);
+        const room = Math.max(0, limits.concurrencyCap - inFlight);
+        expect(start.length).toBeLessThanOrEqual(room);
+        if (limits.ratePerSecond === null) {
+          expect(start).toHaveLength(Math.min(room, heads.filter(isStartable).length));
+        }
+      }),
+      SEED,
+    );
+  });
+
+  test("never starts more in a second than the rate allows", () => {
+    fc.assert(
+      fc.property(anyHeads, fc.integer({ min: 1, max: 30 }), anyStarts, (heads, ratePerSecond, starts) => {
+        const { start } = selectRunnable(heads, { concurrencyCap: 40, ratePerSecond }, starts, T0);
+        const lately = starts.filter((at) => at > T0 - SECOND_MS).length;
+        // What was more than the rate before this rate was set is not made more.
+        if (start.length > 0) expect(lately + start.length).toBeLessThanOrEqual(ratePerSecond);
+      }),
+      SEED,
+    );
+  });
+
+  test("when it says when to look again, that is later, and no head can start or be taken back before", () => {
+    fc.assert(
+      fc.property(anyHeads, anyLimits, anyStarts, (heads, limits, starts) => {
+        const { start, wakeAt } = selectRunnable(heads, limits, starts, T0);
+        if (wakeAt === null) return;
+        expect(wakeAt).toBeGreaterThan(T0);
+        const started = new Set(keysOf(start));
+        const now = wakeAt - 1;
+        const later = heads.map((one) => (started.has(one.laneKey) ? { ...one, status: "processing" as const } : one));
+        const taken = [...starts, ...start.map(() => T0)];
+        expect(selectRunnable(later, limits, taken, now).start).toEqual([]);
+        for (const { status, lockedUntil } of heads) {
+          if (status !== "processing" || lockedUntil === null) continue;
+          expect(wakeAt).toBeLessThanOrEqual(Math.max(lockedUntil, T0 + LEASE_CHECK_MS));
+        }
+      }),
+      SEED,
+    );
+  });
+
+  test("says null only when nothing but a wake or the end of a request can change anything", () => {
+    fc.assert(
+      fc.property(anyHeads, anyLimits, anyStarts, (heads, limits, starts) => {
+        const { rest, wakeAt } = selectRunnable(heads, limits, starts, T0);
+        if (wakeAt !== null) return;
+        const waiting = heads.filter((one) => one.status === "pending" && !one.blocked && !isStartable(one));
+        expect(waiting).toEqual([]);
+        expect(heads.filter(({ status, lockedUntil }) => status === "processing" && lockedUntil !== null)).toEqual([]);
+        if (rest.length > 0) expect(limits.concurrencyCap).toBeLessThanOrEqual(heads.length);
+      }),
+      SEED,
+    );
+  });
+
+  test("fills the cap in order; the rest waits for the end of a request, without an alarm", () => {
+    const heads = ["a", "b", "c", "d"].map((key) => head(key));
+    const selected = selectRunnable(heads, { concurrencyCap: 3, ratePerSecond: null }, [], T0);
+    expect(keysOf(selected.start)).toEqual(["a", "b", "c"]);
+    expect(keysOf(selected.rest)).toEqual(["d"]);
+    expect(selected.wakeAt).toBeNull();
+  });
+
+  test("a head in flight takes its share of the cap, and is looked at when its lease ends", () => {
+    const heads = [head("a", { status: "processing", lockedUntil: T0 + 45_000 }), head("b"), head("c")];
+    const selected = selectRunnable(heads, { concurrencyCap: 2, ratePerSecond: null }, [], T0);
+    expect(keysOf(selected.start)).toEqual(["b"]);
+    expect(selected.wakeAt).toBe(T0 + 45_000);
+  });
+
+  test("a lease that ended and cannot be taken back yet is looked at again before long, not at once", () => {
+    const heads = [head("a", { status: "processing", lockedUntil: T0 - 1 })];
+    expect(selectRunnable(heads, free, [], T0).wakeAt).toBe(T0 + LEASE_CHECK_MS);
+  });
+
+  test.each<[string, Partial<LaneHead>, number | null]>([
+    ["is due later", { nextAttemptAt: T0 + 700 }, T0 + 700],
+    ["is kept by a fault", { notBefore: T0 + 900 }, T0 + 900],
+    ["is due later than its fault is over", { nextAttemptAt: T0 + 700, notBefore: T0 + 300 }, T0 + 700],
+    ["is blocked", { blocked: true, nextAttemptAt: T0 + 700 }, null],
+  ])("a head that %s holds up no other", (_why, over, wakeAt) => {
+    const selected = selectRunnable([head("a", over), head("b")], free, [], T0);
+    expect(keysOf(selected.start)).toEqual(["b"]);
+    expect(selected.rest).toEqual([]);
+    expect(selected.wakeAt).toBe(wakeAt);
+  });
+
+  test("a head is due in the very millisecond it was promised for", () => {
+    const at = { nextAttemptAt: T0, notBefore: T0 };
+    expect(selectRunnable([head("a", at)], free, [], T0).start).toHaveLength(1);
+    expect(selectRunnable([head("a", at)], free, [], T0 - 1)).toMatchObject({ start: [], wakeAt: T0 });
+  });
+
+  test("under a rate the others wait for their turn, and the lane wakes for the next", () => {
+    const heads = ["a", "b", "c"].map((key) => head(key));
+    const selected = selectRunnable(heads, { concurrencyCap: 9, ratePerSecond: 10 }, [], T0);
+    expect(keysOf(selected.start)).toEqual(["a"]);
+    expect(keysOf(selected.rest)).toEqual(["b", "c"]);
+    expect(selected.wakeAt).toBe(T0 + 80);
+  });
+});
+
+describe("nextStartAt", () => {
+  test("without a rate is now", () => {
+    expect(nextStartAt(null, [T0, T0, T0], T0)).toBe(T0);
+  });
+
+  test("whenever requests are asked for, no more than the rate start in any one second", () => {
+    const asks = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 120 });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), asks, (rate, gaps) => {
+        let now = T0;
+        const starts: number[] = [];
+        for (const gap of gaps) {
+          now = nextStartAt(rate, starts, now + gap);
+          starts.push(now);
+        }
+        for (const [i, at] of starts.entries()) {
+          expect(starts.slice(i).filter((other) => other < at + SECOND_MS).length).toBeLessThanOrEqual(rate);
+        }
+      }),
+      SEED,
+    );
+  });
+
+  test("asking again at the time it said is granted then, and never sooner", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), anyStarts, (rate, starts) => {
+        const at = nextStartAt(rate, starts, T0);
+        expect(nextStartAt(rate, starts, at)).toBe(at);
+        if (at > T0) expect(nextStartAt(rate, starts, at - 1)).toBe(at);
+      }),
+      SEED,
+    );
+  });
+
+  test.each([1, 3, 10, 50, 333, 1_000])(
+    "a thousand queued at %i a second take about as long as they must, with no straggler",
+    (rate) => {
+      const starts: number[] = [];
+      let now = T0;
+      for (let n = 0; n < 1_000; n++) starts.push((now = nextStartAt(rate, starts, now)));
+      const tookMs = starts.at(-1)! - T0;
+      const leastMs = (Math.ceil(1_000 / rate) - 1) * SECOND_MS;
+      expect(tookMs).toBeGreaterThanOrEqual(leastMs);
+      expect(tookMs).toBeLessThanOrEqual((1_000 / rate) * SECOND_MS * 1.05 + 50);
+      const longestGapMs = Math.max(...starts.slice(1).map((at, i) => at - starts[i]!));
+      expect(longestGapMs).toBeLessThanOrEqual(1_020);
+    },
+  );
+
+  test("spreads a second's requests over it rather than making them all at its beginning", () => {
+    const starts: number[] = [];
+    for (let n = 0; n < 10; n++) starts.push(nextStartAt(10, starts, T0));
+    expect(starts.filter((at) => at < T0 + 400).length).toBeLessThanOrEqual(5);
+  });
+
+  test("a past second that counts as full lets nothing start before it is over", () => {
+    for (const rate of [1, 10, 1_000]) {
+      const starts = Array.from({ length: 1_000 }, () => T0);
+      expect(nextStartAt(rate, starts, T0 + 1)).toBeGreaterThanOrEqual(T0 + SECOND_MS);
+    }
+  });
+});
+
+describe("routeOf", () => {
+  const plain = {
+    orderingMode: "unordered",
+    concurrencyCap: null,
+    rateLimitPerSecond: null,
+    timeoutMs: 15_000,
+  } as const;
+  test.each<[string, Partial<Parameters<typeof routeOf>[0]>, "queue" | "lane"]>([
+    ["nothing", {}, "queue"],
+    ["strict order", { orderingMode: "strict" }, "lane"],
+    ["order by key", { orderingMode: "keyed" }, "lane"],
+    ["a cap", { concurrencyCap: 1 }, "lane"],
+    ["a rate", { rateLimitPerSecond: 1 }, "lane"],
+    ["the longest timeout of a queue", { timeoutMs: 20_000 }, "queue"],
+    ["a longer timeout", { timeoutMs: 20_001 }, "lane"],
+  ])("an endpoint that asks for %s", (_what, over, route) => {
+    expect(routeOf({ ...plain, ...over })).toBe(route);
+  });
+});
