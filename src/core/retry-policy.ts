@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { ErrorClass } from "./outcome.ts";
 
-/** A whole policy, as snapshot on a delivery. Strict: an unknown key is refused, never ignored. */
 /** Classes of answers that have a status and a body, which can be the same again. */
 const ANSWER_CLASSES = ["http_3xx", "http_4xx", "http_5xx", "rate_limited", "gone"] as const satisfies ErrorClass[];
 
+/** A whole policy, as snapshot on a delivery. Strict: an unknown key is refused, never ignored. */
 export const RetryPolicy = z.strictObject({
   /** Delay n follows the n-th counted failure; past the last the last repeats. Fractions allowed. */
   delays_seconds: z.array(z.number().min(0).max(604_800)).min(1).max(50),

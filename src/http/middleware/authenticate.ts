@@ -87,5 +87,5 @@ async function tenantIdOfNewKey(c: Context<HttpContext>): Promise<unknown> {
 /** Compares hashes, so that the time it takes says nothing about the token. */
 async function isOperator(options: AuthOptions, c: Context<HttpContext>, token: string): Promise<boolean> {
   const [given, expected] = await Promise.all([hashKey(token), hashKey(options.operatorToken(c.env))]);
-  return given.every((byte, i) => byte === expected[i]);
+  return given.reduce((difference, byte, i) => difference | (byte ^ expected[i]!), 0) === 0;
 }

@@ -42,15 +42,18 @@ export const endpointRoutes = new Hono<HttpContext>()
     const lane = await skipHead(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
     return c.json(presentLane(lane));
   })
-  .post("/:id/lane/move", async (c) =>
-    c.json(presentLane(await moveLane(c.var.deps, c.var.principal, c.req.param("id")))),
-  )
-  .post("/:id/pause", async (c) =>
-    c.json(presentEndpoint(await pauseEndpoint(c.var.deps, c.var.principal, c.req.param("id")))),
-  )
-  .post("/:id/resume", async (c) =>
-    c.json(presentEndpoint(await resumeEndpoint(c.var.deps, c.var.principal, c.req.param("id")))),
-  )
+  .post("/:id/lane/move", async (c) => {
+    await readNothing(c);
+    return c.json(presentLane(await moveLane(c.var.deps, c.var.principal, c.req.param("id"))));
+  })
+  .post("/:id/pause", async (c) => {
+    await readNothing(c);
+    return c.json(presentEndpoint(await pauseEndpoint(c.var.deps, c.var.principal, c.req.param("id"))));
+  })
+  .post("/:id/resume", async (c) => {
+    await readNothing(c);
+    return c.json(presentEndpoint(await resumeEndpoint(c.var.deps, c.var.principal, c.req.param("id"))));
+  })
   .post("/:id/disable", async (c) => {
     await readNothing(c);
     const endpoint = await disableEndpoint(c.var.deps, c.var.principal, c.req.param("id"));

@@ -171,7 +171,8 @@ test("no statement of the hot path reads more rows with ten thousand in the ledg
     // A seek may touch one neighbour more or less, as its key happens to lie.
     expect(Math.abs(atTenThousand[name]! - reads), name).toBeLessThanOrEqual(2);
   }
-  expect(Math.max(...Object.values(atTen))).toBeLessThan(60);
+  // The most is the walk over fifty tenants, of which most have nothing old.
+  expect(Math.max(...Object.values(atTen))).toBeLessThan(150);
 });
 
 /** `count` more deliveries that wait in an endpoint's lane: one lane key for all, or one for each event. */

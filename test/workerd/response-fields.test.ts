@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { createScene } from "./support/scene.ts";
+import { attempt } from "./support/worker.ts";
+
+/** The API only ever gains fields: one may be added here, none taken away. */
+const FIELDS = {
+  source: "allowed_event_types created_at id name signing_key_version",
+  apiKey: "created_at id key name prefix scope source_id",
+  endpoint:
+    "concurrency_cap created_at disabled_at disabled_reason headers id last_disabled_at max_head_hold_seconds name on_exhausted " +
+    "ordering_mode paused_at payload_format rate_limit_per_second retry_policy revision secret state timeout_ms url",
+  subscription:
+    "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
+  rotated: "active_from active_until id previous secret",
+  published: "deliveries delivery_count duplicate id relayed_at",
+  publishedDelivery: "endpoint_id id status subscription_id",
+  event:
+    "cause_event_id content_encoding content_type created_at delivery_count dispatched_at expires_at id idempotency_key " +
+    "occurred_at ordering_key payload_ref payload_sha256 payload_size relay_region relayed_at schema_version source_id type",
+  delivery:
+    "attempt_count attempts created_at endpoint_id event_id expires_at filter_match_ms filter_match_steps final_outcome id " +
+    "idempotency_key last_attempt_at last_error_class last_status_code next_attempt_at relay_region replay_of replayed_as " +
+    "retry_policy scheduled_at status subscription_id terminal_at",
+  attempt:
+    "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
+    "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",
+  lane: "depth heads mode state",
+  problem: "code detail errors request_id status title type",
+};
+
+const fieldsOf = (body: object) => Object.keys(body).toSorted().join(" ");
+
+test("no answer has lost a field", async () => {
+  const scene = await createScene();
+  const { api } = scene.tenant;
+  const seen: Partial<Record<keyof typeof FIELDS, object>> = {};
+  seen.source = (await api.post("/v1/sources", { name: "another" })).body;
+  seen.apiKey = (await api.post("/v1/api-keys", { scope: "read" })).body;
+  seen.endpoint = (await api.post("/v1/endpoints", { url: "https://consumer.example/" })).body;
+  seen.subscription = (await api.get("/v1/subscriptions")).body.data[0];
+  seen.rotated = (await api.post(`/v1/endpoints/${scene.endpointId}/secrets/rotate`)).body;
+  seen.lane = (await api.get(`/v1/endpoints/${scene.endpointId}/lane`)).body;
+  const published = await api.post("/v1/events", { type: "a.b", source: "orders", payload: 1 });
+  seen.published = published.body;
+  seen.publishedDelivery = published.body.deliveries[0];
+  seen.event = (await api.get(`/v1/events/${published.body.id}`)).body;
+  const delivery = await scene.publishOne();
+  await attempt(scene.deps, scene.context, delivery.call(1));
+  const read = await delivery.read();
+  seen.delivery = read;
+  seen.attempt = read.attempts[0];
+  seen.problem = (await api.post("/v1/sources", { name: "" })).body;
+  for (const [noun, fields] of Object.entries(FIELDS)) {
+    expect(fieldsOf(seen[noun as keyof typeof FIELDS]!), noun).toBe(fields);
+  }
+});
