@@ -115,12 +115,13 @@ describe("what it costs", () => {
     scene.add("c", ["c0"]);
     await scene.wake();
     const before = scene.pumps();
-    // a0 is due after 5 s; b0 and c0 fill the cap until the 21st second.
+    // a0 is due after 5 s; b0 and c0 fill the cap until the 21st second. Between two keys there is no order.
     await scene.runFor(19 * SECOND_MS);
-    expect(scene.names()).toEqual(["a0", "b0", "c0"]);
+    expect(scene.names().toSorted()).toEqual(["a0", "b0", "c0"]);
     expect(scene.pumps() - before).toBe(0);
     await scene.runFor(2 * SECOND_MS);
-    expect(scene.names()).toEqual(["a0", "b0", "c0", "a0"]);
+    expect(scene.names()).toHaveLength(4);
+    expect(scene.names().at(-1)).toBe("a0");
   });
 
   test("waiting for its rate a lane pumps about once a request, and reads no more than the heads it starts", async () => {
