@@ -41,8 +41,11 @@ export function selectRunnable(
   const taken = [...starts];
   for (const head of heads) {
     if (head.status === "processing") {
-      // One that has ended and cannot be taken back yet is looked at again before long.
-      if (head.lockedUntil !== null) wakes.push(Math.max(head.lockedUntil, now + LEASE_CHECK_MS));
+      // Somebody else's: it may end without a word, and one whose lease has ended may not be taken back yet.
+      if (head.lockedUntil !== null) {
+        const checkAt = now + LEASE_CHECK_MS;
+        wakes.push(head.lockedUntil > now ? Math.min(head.lockedUntil, checkAt) : checkAt);
+      }
       continue;
     }
     if (head.blocked) continue;

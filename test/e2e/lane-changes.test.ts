@@ -202,6 +202,23 @@ describe("once a pause has answered no attempt begins; what was published meanwh
   );
 });
 
+test("made strict, an endpoint goes on soon after what was under way has ended, without any more traffic", () =>
+  withReceiver(async (receiver) => {
+    const gate = holding();
+    receiver.handle(gate.handler);
+    const tenant = await createTenant(relay.url);
+    const endpoint = await createEndpoint(tenant, { url: receiver.url, ...UNORDERED });
+    await publishNumbered(tenant, 1);
+    await receiver.waitFor(1);
+    await patchEndpoint(tenant, endpoint.id, STRICT);
+    const [next] = await publishNumbered(tenant, 1, { from: 1 });
+    await laneWhen(tenant, endpoint.id, "running");
+    gate.letGo();
+    // The lease of the first would have kept it for 45 s.
+    expect(await terminalDelivery(tenant, next!, 20_000)).toMatchObject({ status: "succeeded", attempt_count: 1 });
+    expect(receiver.received.map(numberOf)).toEqual([0, 1]);
+  }));
+
 test("a disabled strict endpoint holds what is pending in its order; what is accepted meanwhile is born failed", () =>
   withReceiver(async (receiver) => {
     const gate = holding();

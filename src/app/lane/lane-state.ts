@@ -68,6 +68,8 @@ export interface LaneState {
   /** Where the walk over a lane of many keys goes on, how far it has come, and when the next may begin. */
   fromKey: string;
   partsWalked: number;
+  /** Whether anybody called since the walk began. */
+  calledAgain: boolean;
   walkAgainAt: number;
   /** The earliest moment at which something is to be done; null when only a wake can bring it. */
   wakeAt: number | null;
@@ -100,6 +102,7 @@ export function createLaneState(
     isStanding: false,
     fromKey: "",
     partsWalked: 0,
+    calledAgain: false,
     walkAgainAt: 0,
     wakeAt: null,
     pumping: null,

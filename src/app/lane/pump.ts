@@ -23,6 +23,7 @@ const PAUSE_PER_PART_MS = 20;
  */
 export async function pump(deps: LaneDeps, state: LaneState): Promise<number | null> {
   state.dirty = true;
+  state.calledAgain = true;
   state.pumping ??= pumpWhileDirty(deps, state);
   await state.pumping;
   // A lane that is full goes on when a request of its own has ended.
@@ -124,12 +125,17 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     }
     state.wakeAt = null;
     state.partsWalked = 0;
+    state.calledAgain = false;
   }
   const view = await deps.loadLane(state.tenantId, state.endpointId, state.fromKey, KEYS_PER_LOAD, ROWS_PER_KEY);
   state.partsWalked++;
   // The smallest text behind the last key.
   state.fromKey = view.hasMore ? `${view.lanes.at(-1)!.laneKey}\0` : "";
-  if (!view.hasMore && state.partsWalked > 1) state.walkAgainAt = deps.now() + state.partsWalked * PAUSE_PER_PART_MS;
+  if (!view.hasMore && state.partsWalked > 1) {
+    state.walkAgainAt = deps.now() + state.partsWalked * PAUSE_PER_PART_MS;
+    // Whoever came while it walked may have meant a part that it had passed.
+    if (state.calledAgain) wakeBy(state, state.walkAgainAt);
+  }
   return view;
 }
 

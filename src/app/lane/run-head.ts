@@ -12,7 +12,7 @@ export interface RunHeadDeps extends DeliverDeps {
   claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
   closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
   endHead(
-    ref: DeliveryRef & { tenantId: string },
+    ref: DeliveryRef & { tenantId: string; endpoint: { revision: number } },
     end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
     now: number,
   ): Promise<void>;

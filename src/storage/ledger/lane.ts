@@ -188,9 +188,12 @@ export function createLaneLedger(db: D1Database) {
       return results[statements.length]!.results.length > 0;
     },
 
-    /** Ends a pending head that will not be attempted any more; blocks its lane where the endpoint asks for it. */
+    /**
+     * Ends a pending head that will not be attempted any more, by what its endpoint said: not when it says something else by
+     * now. Blocks its lane where the endpoint asks for it.
+     */
     async endHead(
-      ref: TenantDeliveryRef,
+      ref: TenantDeliveryRef & { endpoint: { revision: number } },
       end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
       now: number,
     ): Promise<void> {
@@ -199,9 +202,19 @@ export function createLaneLedger(db: D1Database) {
           .prepare(
             `update delivery set status = ?5, final_outcome = ?6, terminal_at = ?7, next_attempt_at = null,
                hold_until = null
-             where ${KEY} and status = 'pending'`,
+             where ${KEY} and status = 'pending' and exists (
+               select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?8)`,
           )
-          .bind(ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo, end.status, end.finalOutcome, now),
+          .bind(
+            ref.tenantId,
+            ref.eventId,
+            ref.endpointId,
+            ref.replayNo,
+            end.status,
+            end.finalOutcome,
+            now,
+            ref.endpoint.revision,
+          ),
         blockLane(db, ref, now),
       ]);
     },

@@ -36,6 +36,9 @@ export function createRerouteLedger(db: D1Database) {
       now: number,
     ) {
       const results = await db.batch<Record<string, any>>([
+        // First: it stands on the revision that the change below ends, so that one who comes too late moves nothing.
+        ...(moves ? moveOpen(db, tenantId, endpointId, revision, routing, now) : []),
+        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
         db
           .prepare(
             `update endpoint set ordering_mode = ?4, concurrency_cap = ?5, rate_limit_per_second = ?6,
@@ -59,20 +62,15 @@ export function createRerouteLedger(db: D1Database) {
             routing.name,
             routing.payloadFormat,
           ),
-        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
-        ...(moves ? moveOpen(db, tenantId, endpointId, revision + 1, routing.route, now) : []),
       ]);
-      if (results[0]!.results.length === 0) return null;
+      if (results.at(-1)!.results.length === 0) return null;
       if (!moves || routing.route === "lane") return [];
-      return results
-        .at(-1)!
-        .results.slice(0, MAX_RUNG)
-        .map((row) => ({
-          eventId: row["event_id"] as string,
-          endpointId,
-          replayNo: row["replay_no"] as number,
-          attemptCount: row["attempt_count"] as number,
-        }));
+      return results[1]!.results.slice(0, MAX_RUNG).map((row) => ({
+        eventId: row["event_id"] as string,
+        endpointId,
+        replayNo: row["replay_no"] as number,
+        attemptCount: row["attempt_count"] as number,
+      }));
     },
   };
 }
@@ -82,20 +80,21 @@ function moveOpen(
   tenantId: string,
   endpointId: string,
   revision: number,
-  route: "queue" | "lane",
+  { route, orderingMode }: Routing,
   now: number,
 ): D1PreparedStatement[] {
-  const isChanged = `exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3)`;
+  const isFresh = `exists (select 1 from endpoint e
+    where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3 and e.deleted_at is null)`;
   // Whoever leaves a mode leaves its blocks behind.
   const unblock = db
-    .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isChanged}`)
+    .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isFresh}`)
     .bind(tenantId, endpointId, revision);
   if (route === "queue") {
     const toQueue = db
       .prepare(
         `update delivery set lane_key = null, lane_position = null, hold_until = null,
            scheduled_at = coalesce(scheduled_at, ?4)
-         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isChanged}
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}
          returning event_id, replay_no, attempt_count`,
       )
       .bind(tenantId, endpointId, revision, now);
@@ -117,10 +116,11 @@ function moveOpen(
                union all ${open("lane_key is null and status = 'pending'")}
                union all ${open("lane_key is null and status = 'processing'")}) d
          cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
-         cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id and ep.revision = ?3) m
+         cross join (select ?4 as route, ?5 as ordering_mode) ep
+         where ${isFresh}) m
        where delivery.tenant_id = m.tenant_id and delivery.event_id = m.event_id
          and delivery.endpoint_id = m.endpoint_id and delivery.replay_no = m.replay_no`,
     )
-    .bind(tenantId, endpointId, revision);
+    .bind(tenantId, endpointId, revision, route, orderingMode);
   return [unblock, toLane];
 }

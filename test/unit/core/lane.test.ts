@@ -120,11 +120,23 @@ describe("selectRunnable", () => {
     expect(selected.wakeAt).toBeNull();
   });
 
-  test("a head in flight takes its share of the cap, and is looked at when its lease ends", () => {
+  test("a head that somebody else has in flight takes its share of the cap", () => {
     const heads = [head("a", { status: "processing", lockedUntil: T0 + 45_000 }), head("b"), head("c")];
     const selected = selectRunnable(heads, { concurrencyCap: 2, ratePerSecond: null }, [], T0);
     expect(keysOf(selected.start)).toEqual(["b"]);
-    expect(selected.wakeAt).toBe(T0 + 45_000);
+  });
+
+  test.each([
+    ["at its lease's end", 700, 700],
+    ["before long, since it may end without a word", 45_000, LEASE_CHECK_MS],
+  ])("what somebody else has in flight is looked at %s", (_when, leaseMs, after) => {
+    const heads = [head("a", { status: "processing", lockedUntil: T0 + leaseMs })];
+    expect(selectRunnable(heads, free, [], T0).wakeAt).toBe(T0 + after);
+  });
+
+  test("what is in flight from here is not looked at: its end tells", () => {
+    const heads = [head("a", { status: "processing", lockedUntil: null })];
+    expect(selectRunnable(heads, free, [], T0).wakeAt).toBeNull();
   });
 
   test("a lease that ended and cannot be taken back yet is looked at again before long, not at once", () => {

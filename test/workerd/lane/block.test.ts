@@ -114,7 +114,8 @@ test("of the ends without an attempt an expired or dead head blocks, a failed or
   ] as const) {
     const fixture = await createLaneFixture({ on_exhausted: "block" });
     const [id] = await fixture.publishAll(["k/0", "k/1"]);
-    await createLaneLedger(fixture.db).endHead(refOf(fixture, id!), { status, finalOutcome: status }, fixture.now());
+    const head = { ...refOf(fixture, id!), endpoint: { revision: 1 } };
+    await createLaneLedger(fixture.db).endHead(head, { status, finalOutcome: status }, fixture.now());
     expect(await blocksOf(fixture), status).toEqual(blocks ? [""] : []);
     await fixture.createLane().run();
     expect(sentNames(fixture), status).toEqual(blocks ? [] : ["k/1"]);
@@ -164,3 +165,37 @@ test("a claim cannot pass a block, whoever makes it", async () => {
   await act(fixture).skipHead(fixture.tenant.id, refOf(fixture, (await laneOf(fixture)).heads[0].delivery_id));
   expect(await createLaneLedger(fixture.db).claimHead(claim, 0, fixture.now())).toBe(true);
 });
+
+test.each<[string, (fixture: LaneFixture) => Promise<unknown>, Record<string, unknown>]>([
+  [
+    "a pause",
+    ({ tenant, endpointId }) => tenant.api.post(`/v1/endpoints/${endpointId}/pause`, {}),
+    { retry_policy: { delays_seconds: [49], jitter: 0, max_age_seconds: 60 } },
+  ],
+  [
+    "lifting the limit on holding",
+    ({ tenant, endpointId }) => tenant.api.patch(`/v1/endpoints/${endpointId}`, { max_head_hold_seconds: null }),
+    { max_head_hold_seconds: 60, retry_policy: { delays_seconds: [49], jitter: 0 } },
+  ],
+])(
+  "a head that was read before %s was answered is not ended by what was true then",
+  async (_what, change, endpoint) => {
+    const fixture = await createLaneFixture({ ordering_mode: "keyed", concurrency_cap: 1, ...endpoint });
+    fixture.answer = async ({ name, attempt }) => {
+      if (name === "a/0" && attempt === 1) {
+        await change(fixture);
+        fixture.forward(15_000);
+      }
+      return new Response(null, { status: name === "a/0" ? 200 : 503 });
+    };
+    await fixture.publishAll(["b/0"]);
+    const lane = fixture.createLane();
+    await lane.run();
+    fixture.forward(50_000);
+    // b/0 is due, and waits for the place that a/0 has.
+    await fixture.publishAll(["a/0"]);
+    await lane.run();
+    const rows = await fixture.rows();
+    expect(rows.map(({ name, status }) => `${name} ${status}`).toSorted()).toEqual(["a/0 succeeded", "b/0 pending"]);
+  },
+);

@@ -44,8 +44,10 @@ test("when a close is refused for good, the report waits in its queue and the re
   const wakeAt = await lane.run();
   expect(fixture.sent).toHaveLength(1);
   expect(fixture.reports).toMatchObject([{ lane: { generation: 0 }, wire: { status: 200 } }]);
-  // Until the lease ends the lane waits, and the record comes first.
-  expect(wakeAt).toBeGreaterThan(fixture.now() + 30_000);
+  // The lane looks again before long, but nobody takes the request over before the lease ends.
+  fixture.forward(wakeAt! - fixture.now());
+  await lane.run();
+  expect(fixture.sent).toHaveLength(1);
   const woken: unknown[] = [];
   await recordAttempt({ ...fixture.deps, wakeLane: (woke) => void woken.push(woke) }, fixture.reports[0]!);
   expect(woken).toMatchObject([{ tenantId: fixture.tenant.id, endpointId: fixture.endpointId, generation: 0 }]);

@@ -83,8 +83,6 @@ test("a lease of a lost object is over before another makes the request again, a
   await expect.poll(async () => (await fixture.rows())[0]!["status"]).toBe("processing");
   const claimedAt = (await fixture.rows())[0]!["last_attempt_at"];
   const heir = fixture.createLane("heir");
-  const wakeAt = await heir.run();
-  expect(wakeAt).toBe(claimedAt + 45_000);
   await drain(fixture, () => [heir]);
   expect(fixture.sent).toMatchObject([{ name: "k/0", attempt: 2 }]);
   expect(fixture.sent[0]!.startedAt).toBeGreaterThanOrEqual(claimedAt + 45_000);
@@ -114,4 +112,43 @@ test("an object that only seemed lost cannot spoil what its heir has done: its l
     before.map(({ status, attempt_count, terminal_at }) => [status, attempt_count, terminal_at]),
   );
   expect(fixture.sent.map(({ by, name }) => `${by} ${name}`)).toEqual(["slow k/0", "heir k/0", "heir k/1"]);
+});
+
+test("a wake that comes while a lane of many keys is walked is not lost, wherever the walk is", async () => {
+  const fixture = await createLaneFixture({
+    ordering_mode: "keyed",
+    retry_policy: { delays_seconds: [3_600], jitter: 0 },
+  });
+  fixture.answer = ({ name }) => new Response(null, { status: name === "a/0" ? 200 : 503 });
+  await fixture.publishAll(Array.from({ length: 200 }, (_, n) => `k${String(n).padStart(3, "0")}/0`));
+  let isArmed = false;
+  const lane = fixture.createLane("a", 0, (deps) => ({
+    ...deps,
+    async loadLane(...input) {
+      const view = await deps.loadLane(...input);
+      if (isArmed && input[2] !== "") {
+        isArmed = false;
+        await fixture.publishAll(["a/0"]);
+        void deps.pumpAgain();
+      }
+      return view;
+    },
+  }));
+  const isSent = (name: string) => fixture.sent.some((one) => one.name === name);
+  let wakeAt = (await lane.run())!;
+  for (let i = 0; i < 50 && wakeAt < fixture.now() + 60_000; i++) {
+    fixture.forward(wakeAt - fixture.now() + 1);
+    wakeAt = (await lane.run())!;
+  }
+  expect(fixture.sent).toHaveLength(200);
+  isArmed = true;
+  fixture.forward(5_000);
+  wakeAt = (await lane.run())!;
+  expect(isArmed).toBe(false);
+  if (!isSent("a/0")) {
+    expect(wakeAt - fixture.now()).toBeLessThan(5_000);
+    fixture.forward(wakeAt - fixture.now() + 1);
+    await lane.run();
+  }
+  expect(isSent("a/0")).toBe(true);
 });
