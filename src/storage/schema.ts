@@ -326,7 +326,7 @@ export const laneBlock = sqliteTable(
     blockedAt: integer("blocked_at").notNull(),
   },
   (t) => [
-    primaryKey({ columns: [t.endpointId, t.laneKey] }),
+    primaryKey({ columns: [t.endpointId, t.laneKey, t.eventId, t.replayNo] }),
     foreignKey({
       columns: [t.tenantId, t.eventId, t.endpointId, t.replayNo],
       foreignColumns: [delivery.tenantId, delivery.eventId, delivery.endpointId, delivery.replayNo],

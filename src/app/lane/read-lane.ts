@@ -25,7 +25,7 @@ interface LaneStanding {
 }
 
 export interface ReadLaneDeps extends Pick<Runtime, "now"> {
-  viewLane(tenantId: string, endpointId: string, maxHeads: number): Promise<LaneStanding | null>;
+  viewLane(tenantId: string, endpointId: string, maxHeads: number, now: number): Promise<LaneStanding | null>;
 }
 
 const MAX_HEADS = 100;
@@ -37,7 +37,8 @@ export async function getLane(
   endpointId: string,
 ): Promise<LaneStanding & { state: LaneStateName }> {
   requireReader(principal);
-  const lane = await deps.viewLane(principal.tenantId, endpointId, MAX_HEADS);
+  const now = deps.now();
+  const lane = await deps.viewLane(principal.tenantId, endpointId, MAX_HEADS, now);
   if (!lane) throw notFound("endpoint");
-  return { ...lane, state: laneStateName(lane, deps.now()) };
+  return { ...lane, state: laneStateName(lane, now) };
 }

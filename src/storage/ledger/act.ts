@@ -111,12 +111,16 @@ export function createActLedger(db: D1Database) {
       return results.at(-3)!.results[0]?.replay_no ?? null;
     },
 
-    /** Disables an endpoint that is not, under a new revision of its own and of its tenant. */
+    /**
+     * Disables an endpoint that is not, under a new revision of its own and of its tenant. Clocks run on while it is: those
+     * that a pause had stopped run from here, and not as if there had been none.
+     */
     async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void> {
       await db.batch([
         db
           .prepare(
-            `update endpoint set disabled_at = ?3, last_disabled_at = ?3, disabled_reason = ?4, revision = revision + 1
+            `update endpoint set disabled_at = ?3, last_disabled_at = ?3, disabled_reason = ?4, revision = revision + 1,
+               resumed_at = iif(paused_at is null, resumed_at, ?3)
              where tenant_id = ?1 and id = ?2 and disabled_at is null and deleted_at is null`,
           )
           .bind(tenantId, endpointId, now, reason),

@@ -1,8 +1,16 @@
 import type { TenantDeliveryRef } from "./deliver.ts";
 
 /**
- * Rule 9: written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody. Stands
- * right behind the statement that ends the head, and does nothing where that changed nothing: an end that is told a second
+ * Blocks `b` of dead heads `h` that are still shown: one that has expired stops nothing any more, whether or not its row has
+ * been deleted. To be followed by conditions on `b`; `now` is a bound parameter. lane_block, and delivery's primary key.
+ */
+export const standingBlocks = (now: string) => `lane_block b cross join delivery h
+  on h.tenant_id = b.tenant_id and h.event_id = b.event_id and h.endpoint_id = b.endpoint_id
+    and h.replay_no = b.replay_no and h.expires_at > ${now}`;
+
+/**
+ * Rule 9: written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody; of two that
+ * were heads together, before their lane became one, each asks for itself. Stands right behind the statement that ends the head, and does nothing where that changed nothing: an end that is told a second
  * time must not stop a lane that was let go on meanwhile.
  */
 export function blockLane(db: D1Database, ref: TenantDeliveryRef, now: number): D1PreparedStatement {
@@ -12,7 +20,7 @@ export function blockLane(db: D1Database, ref: TenantDeliveryRef, now: number): 
        select d.tenant_id, d.endpoint_id, d.lane_key, d.event_id, d.replay_no, ?5
        from delivery d cross join endpoint e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id
        where changes() > 0 and d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
-         and d.status in ('dead_letter', 'expired') and d.terminal_at = ?5 and d.lane_key <> d.event_id
+         and d.status in ('dead_letter', 'expired') and d.terminal_at = ?5 and d.lane_key <> ' ' || d.event_id
          and e.on_exhausted = 'block' and e.route = 'lane'
        on conflict do nothing`,
     )

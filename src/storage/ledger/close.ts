@@ -151,7 +151,8 @@ function disableEndpoint(
       .bind(closing.tenantId, closing.endpointId, url),
     db
       .prepare(
-        `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1
+        `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1,
+           resumed_at = iif(paused_at is null, resumed_at, ?4)
          where tenant_id = ?1 and id = ?2 and url = ?3 and disabled_at is null and deleted_at is null`,
       )
       .bind(closing.tenantId, closing.endpointId, url, closing.attempt.respondedAt, reason),

@@ -110,7 +110,7 @@ export function createDeliverLedger(db: D1Database) {
         holds.map(({ tenantId, eventId, endpointId, replayNo, holdUntil }) =>
           db
             .prepare(
-              `update delivery set lane_key = event_id, lane_position = replay_no, hold_until = ?5
+              `update delivery set lane_key = ' ' || event_id, lane_position = replay_no, hold_until = ?5
                where ${KEY} and status = 'pending' and lane_key is null
                  and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3
                    and (e.paused_at is not null or e.disabled_at is not null))`,

@@ -8,7 +8,7 @@ import {
   type LoadedDelivery,
   type TenantDeliveryRef,
 } from "./deliver.ts";
-import { blockLane } from "./block.ts";
+import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
 
 type Row = Record<string, any>;
@@ -52,6 +52,7 @@ export function createLaneLedger(db: D1Database) {
       fromKey: string,
       maxKeys: number,
       rowsPerKey: number,
+      now: number,
     ): Promise<LaneView> {
       const [settings, rows, blocks, secrets] = await db.batch<Row>([
         db
@@ -81,7 +82,7 @@ export function createLaneLedger(db: D1Database) {
              order by d.lane_key, d.lane_position`,
           )
           .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey),
-        db.prepare("select lane_key from lane_block where endpoint_id = ?").bind(endpointId),
+        db.prepare(`select b.lane_key from ${standingBlocks("?2")} where b.endpoint_id = ?1`).bind(endpointId, now),
         selectSecrets(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
       const blocked = new Set(blocks!.results.map((row) => row["lane_key"] as string));
@@ -115,10 +116,10 @@ export function createLaneLedger(db: D1Database) {
     },
 
     /**
-     * A lane as an operator looks at it: how it is set, what stands first of each key (at most `maxHeads`, blocked ones
-     * first, then by age), and how much stands behind. Null when there is no such endpoint. delivery_lane.
+     * A lane as an operator looks at it: how it is set, what stands first of each key (at most `maxHeads`, and blocked ones
+     * rather than others; oldest first), and how much stands behind. Null when there is no such endpoint. delivery_lane.
      */
-    async viewLane(tenantId: string, endpointId: string, maxHeads: number) {
+    async viewLane(tenantId: string, endpointId: string, maxHeads: number, now: number) {
       const [settings, blocks, heads, depth] = await db.batch<Row>([
         db
           .prepare(
@@ -128,12 +129,10 @@ export function createLaneLedger(db: D1Database) {
           .bind(tenantId, endpointId),
         db
           .prepare(
-            `select d.*, b.blocked_at, (${DEPTH_OF_KEY}) as depth
-             from lane_block b cross join delivery d on d.tenant_id = b.tenant_id and d.event_id = b.event_id
-               and d.endpoint_id = b.endpoint_id and d.replay_no = b.replay_no
+            `select h.*, b.blocked_at, (${depthOfKey("h")}) as depth from ${standingBlocks("?4")}
              where b.tenant_id = ?1 and b.endpoint_id = ?2 order by b.blocked_at limit ?3`,
           )
-          .bind(tenantId, endpointId, maxHeads),
+          .bind(tenantId, endpointId, maxHeads, now),
         db
           .prepare(
             `with recursive head (lane_key, n) as (
@@ -142,17 +141,17 @@ export function createLaneLedger(db: D1Database) {
                select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
                        and lane_key > head.lane_key), n + 1
                from head where head.lane_key is not null and n < ?3)
-             select d.*, null as blocked_at, (${DEPTH_OF_KEY}) as depth
+             select d.*, null as blocked_at, (${depthOfKey("d")}) as depth
              from (select lane_key from head where lane_key is not null) h
              cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
                and d.lane_key is not null and d.lane_position = (
                  select min(x.lane_position) from delivery x where x.endpoint_id = ?2 and x.lane_key = h.lane_key
                    and x.terminal_at is null and x.lane_key is not null)
              where d.tenant_id = ?1 and not exists (
-               select 1 from lane_block b where b.endpoint_id = ?2 and b.lane_key = h.lane_key)
+               select 1 from ${standingBlocks("?4")} where b.endpoint_id = ?2 and b.lane_key = d.lane_key)
              order by d.created_at, d.event_id`,
           )
-          .bind(tenantId, endpointId, maxHeads),
+          .bind(tenantId, endpointId, maxHeads, now),
         db
           .prepare(`select count(*) as n from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and tenant_id = ?1`)
           .bind(tenantId, endpointId),
@@ -164,7 +163,10 @@ export function createLaneLedger(db: D1Database) {
         pausedAt: endpoint["paused_at"] as number | null,
         disabledAt: endpoint["disabled_at"] as number | null,
         depth: depth!.results[0]!["n"] as number,
-        heads: [...blocks!.results, ...heads!.results].slice(0, maxHeads).map(toLaneHead),
+        heads: [...blocks!.results, ...heads!.results]
+          .slice(0, maxHeads)
+          .toSorted((a, b) => a["created_at"] - b["created_at"] || (a["event_id"] < b["event_id"] ? -1 : 1))
+          .map(toLaneHead),
       };
     },
 
@@ -221,12 +223,12 @@ export function createLaneLedger(db: D1Database) {
   };
 }
 
-/** Open deliveries with the key of `d`. */
-const DEPTH_OF_KEY = `select count(*) from delivery x where x.endpoint_id = d.endpoint_id and x.lane_key = d.lane_key
-  and x.terminal_at is null and x.lane_key is not null`;
+/** Open deliveries with the key of `head`. */
+const depthOfKey = (head: string) => `select count(*) from delivery x where x.endpoint_id = ${head}.endpoint_id
+  and x.lane_key = ${head}.lane_key and x.terminal_at is null and x.lane_key is not null`;
 
 function toLaneHead(row: Row) {
-  const isKey = row["lane_key"] !== "" && row["lane_key"] !== row["event_id"];
+  const isKey = row["lane_key"] !== "" && row["lane_key"] !== ` ${row["event_id"]}`;
   return {
     orderingKey: isKey ? (row["lane_key"] as string) : null,
     eventId: row["event_id"] as string,
@@ -257,7 +259,8 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
            select min(x.lane_position) from delivery x
            where x.endpoint_id = ?3 and x.lane_key = delivery.lane_key and x.terminal_at is null
              and x.lane_key is not null)
-         and not exists (select 1 from lane_block b where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
+         and not exists (
+           select 1 from ${standingBlocks("?7")} where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
          and exists (
            select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'lane'
              and e.lane_generation = ?10

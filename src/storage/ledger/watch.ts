@@ -142,7 +142,8 @@ export function createWatchLedger(db: D1Database) {
 
     /**
      * Endpoints whose lane is overdue, among the next `limit` endpoints with open work in a lane: a loose scan reads one row
-     * an endpoint, and idle lanes have none. Of a long lane its first 200 rows speak for it. delivery_lane.
+     * an endpoint, and idle lanes have none. Of a lane its first 200 rows are looked at; a longer one is woken to look itself.
+     * delivery_lane.
      */
     async listOverdueLanes(after: string, overdueBefore: number, limit: number) {
       const { results } = await db
@@ -153,10 +154,10 @@ export function createWatchLedger(db: D1Database) {
              select (select min(endpoint_id) from delivery where ${OPEN_IN_LANE} and endpoint_id > lane.endpoint_id), n + 1
              from lane where lane.endpoint_id is not null and n < ?3)
            select l.endpoint_id, l.tenant_id, ep.lane_generation,
-             ep.route = 'lane' and ep.paused_at is null and ep.disabled_at is null and exists (
-               select 1 from (select next_attempt_at from delivery x where x.endpoint_id = l.endpoint_id
-                 and x.terminal_at is null and x.lane_key is not null order by lane_key, lane_position limit 200)
-               where next_attempt_at <= ?2) as is_overdue
+             ep.route = 'lane' and ep.paused_at is null and ep.disabled_at is null and (
+               select count(*) = 200 or min(next_attempt_at) <= ?2
+               from (select next_attempt_at from delivery x where x.endpoint_id = l.endpoint_id
+                 and x.terminal_at is null and x.lane_key is not null order by lane_key, lane_position limit 200)) as is_overdue
            from (select endpoint_id, (select tenant_id from delivery x where x.endpoint_id = lane.endpoint_id
                    and x.terminal_at is null and x.lane_key is not null limit 1) as tenant_id
                  from lane where endpoint_id is not null) l

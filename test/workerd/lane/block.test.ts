@@ -199,3 +199,71 @@ test.each<[string, (fixture: LaneFixture) => Promise<unknown>, Record<string, un
     expect(rows.map(({ name, status }) => `${name} ${status}`).toSorted()).toEqual(["a/0 succeeded", "b/0 pending"]);
   },
 );
+
+test("of two heads of different keys that die after their lane became one, each has to be let go", async () => {
+  const fixture = await createLaneFixture({ ordering_mode: "keyed", on_exhausted: "block" });
+  const answers: (() => void)[] = [];
+  fixture.answer = ({ name }) =>
+    name === "c/0"
+      ? new Response("ok")
+      : new Promise((answer) => answers.push(() => answer(new Response(null, { status: 400 }))));
+  const ids = await fixture.publishAll(["a/0", "b/0"]);
+  const lane = fixture.createLane();
+  const done = lane.run();
+  await expect.poll(() => answers.length).toBe(2);
+  const { tenant, endpointId } = fixture;
+  expect((await tenant.api.patch(`/v1/endpoints/${endpointId}`, { ordering_mode: "strict" })).status).toBe(200);
+  await fixture.publishAll(["c/0"]);
+  for (const answer of answers) answer();
+  await done;
+  const skip = (id: string) => act(fixture).skipHead(tenant.id, refOf(fixture, id));
+  expect((await laneOf(fixture)).heads.map((head: any) => head.delivery_id).toSorted()).toEqual(ids.toSorted());
+  expect(await skip(ids[0]!)).toBe(true);
+  await lane.run();
+  expect(sentNames(fixture).toSorted()).toEqual(["a/0", "b/0"]);
+  expect(await skip(ids[1]!)).toBe(true);
+  await lane.run();
+  expect(sentNames(fixture).toSorted()).toEqual(["a/0", "b/0", "c/0"]);
+});
+
+test("a dead head that has expired is not shown and stops its lane no more, though its row is still there", async () => {
+  const { fixture, ids, lane } = await createBlocking(new Set(["k/1"]));
+  await fixture.db
+    .prepare("update delivery set expires_at = 1 where tenant_id = ? and event_id = ?")
+    .bind(fixture.tenant.id, refOf(fixture, ids[1]!).eventId)
+    .run();
+  const { state, heads } = await laneOf(fixture);
+  expect(state).not.toBe("blocked");
+  expect(heads).toMatchObject([{ delivery_id: ids[2] }]);
+  await lane.run();
+  expect(sentNames(fixture)).toEqual(["k/0", "k/1", "k/2", "k/3"]);
+});
+
+test("an ordering key that reads like another event's id shares nothing with that event", async () => {
+  const fixture = await createLaneFixture({ ordering_mode: "keyed" });
+  fixture.answer = ({ name }) => new Response(null, { status: name === "/0" ? 503 : 200 });
+  const [id] = await fixture.publishAll(["/0"]);
+  await fixture.publishAll([`${refOf(fixture, id!).eventId}/0`]);
+  await fixture.createLane().run();
+  expect((await fixture.rows()).map(({ status }) => status).toSorted()).toEqual(["pending", "succeeded"]);
+});
+
+test("time for which a head was paused does not count when its endpoint is disabled then; time from there on does", async () => {
+  const policy = { delays_seconds: [30], jitter: 0, max_age_seconds: 60 };
+  const fixture = await createLaneFixture({ retry_policy: policy });
+  fixture.answer = () => new Response(null, { status: 503 });
+  await fixture.publishAll(["k/0"]);
+  const lane = fixture.createLane();
+  await lane.run();
+  const { tenant, endpointId } = fixture;
+  await act(fixture).pauseEndpoint(tenant.id, endpointId, fixture.now(), fixture.now());
+  fixture.forward(3_600_000);
+  await act(fixture).disableEndpoint(tenant.id, endpointId, "operator", fixture.now());
+  const statusAfter = async (ms: number) => {
+    fixture.forward(ms);
+    await lane.run();
+    return (await fixture.rows())[0]!["status"];
+  };
+  expect(await statusAfter(58_000)).toBe("pending");
+  expect(await statusAfter(4_000)).toBe("expired");
+});

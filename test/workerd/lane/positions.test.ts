@@ -11,7 +11,7 @@ async function lanesOf(fixture: LaneFixture): Promise<string[]> {
   return (await fixture.rows())
     .filter(({ terminal_at }) => terminal_at === null)
     .map((row) => {
-      const key = row["lane_key"] === row["event_id"] ? "own" : row["lane_key"];
+      const key = row["lane_key"] === ` ${row["event_id"]}` ? "own" : row["lane_key"];
       return `${row["name"]}${row["replay_no"] > 0 ? "'" : ""} ${key} ${row["lane_position"]}`;
     });
 }
