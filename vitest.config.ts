@@ -1,6 +1,7 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // The required secrets come as bindings below; wrangler would warn that its own files lack them.
 process.env["WRANGLER_LOG"] ??= "error";
@@ -38,8 +39,20 @@ async function workerdProject(name: string, shards: number) {
   };
 }
 
+/** Small files that wait for a minute. Begun last, as their size would have it, they are what everybody waits for. */
+const LONGEST = ["crash", "backlog", "outage-past-lease", "shards"].map((name) => `/e2e/${name}.test.ts`);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => (LONGEST.some((end) => moduleId.endsWith(end)) ? 0 : 1);
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
       await workerdProject("workerd", 1),
