@@ -146,6 +146,7 @@ export function composeDeliver(
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
     wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
+    logAttempt: (line) => console.log(JSON.stringify({ level: "info", event: "attempt", ...line })),
     logFault,
   };
 }

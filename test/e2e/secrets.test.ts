@@ -83,6 +83,8 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
 
     const all = printed.join("\n");
     expect(all).toContain('"event":"request_fault"');
+    // The attempts are in it, with their ids.
+    expect(all).toMatch(new RegExp(`"event":"attempt".*"delivery_id":"${waitingId}".*"next":"succeeded"`));
     const bare = (secret: string) => secret.replace(/^(whsec_|\w+:)/, "");
     for (const secret of [endpoint.secret, rotated.secret, tenant.adminKey, OPERATOR_TOKEN, localKey, otherKey]) {
       expect(all).not.toContain(bare(secret));

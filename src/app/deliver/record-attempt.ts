@@ -3,6 +3,7 @@ import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import { classifyOutcome, type AttemptOutcome } from "../../core/outcome.ts";
 import { comparesAnswers } from "../../core/retry-policy.ts";
 import type { Runtime } from "../runtime.ts";
+import { attemptLine, type AttemptLine } from "./attempt-line.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
 import type { AttemptReport } from "./report.ts";
 
@@ -44,6 +45,7 @@ export interface RecordAttemptDeps extends Pick<Runtime, "random"> {
   wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
   /** Rings for a retry after a delay; never fails, never waits for the queue. */
   ringLater(calls: DeliveryCall[], delayMs: number): void;
+  logAttempt(line: AttemptLine): void;
 }
 
 /**
@@ -71,6 +73,7 @@ export async function recordAttempt(deps: RecordAttemptDeps, report: AttemptRepo
     random: deps.random(),
   });
   await deps.closeAttempts([toClosing(report, outcome, step)]);
+  deps.logAttempt(attemptLine(report, outcome, step));
   if (report.lane) return deps.wakeLane({ ...report, ...report.lane });
   if (step.next !== "retry") return;
   const delayMs = Math.max(0, step.nextAttemptAtMs - report.respondedAt);

@@ -68,6 +68,7 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
     running.delete(child);
     return child.exitCode;
   };
+  logs.push(() => printed);
   return {
     url,
     stateDir,
@@ -95,6 +96,21 @@ export async function freePort(): Promise<number> {
   await once(server, "close");
   return port;
 }
+
+/** What no log may hold, whatever a test did: signing keys, API keys, tokens, keys of secrets, signatures. */
+const SECRET = new RegExp(
+  `whsec_\\w|hlk_[a-z0-9]+_[\\w-]{20}|${OPERATOR_TOKEN}|Bearer |v1a?,[\\w+/]{40}|:[\\w+/]{43}=`,
+);
+const logs: (() => string)[] = [];
+// Everything that every relay of every file prints is looked through.
+afterAll(() => {
+  for (const printed of logs) {
+    const leak = printed()
+      .split("\n")
+      .find((line) => SECRET.test(line));
+    if (leak !== undefined) throw new Error(`A secret is in what the relay printed: ${leak}`);
+  }
+});
 
 const running = new Set<ChildProcess>();
 const stateDirs: string[] = [];

@@ -28,6 +28,7 @@ function scene(refusing: { ledgerForMs: number; queueForMs: number }) {
     listRecentAnswers: async () => [],
     ringLater: () => {},
     wakeLane: () => {},
+    logAttempt: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
   };
   return { deps, trace, faults, tries, elapsedMs: () => now - T0 };

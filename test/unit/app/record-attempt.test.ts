@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { deliveryId } from "../../../src/core/ids.ts";
+import type { AttemptLine } from "../../../src/app/deliver/attempt-line.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../../../src/app/deliver/record-attempt.ts";
 import type { AttemptReport } from "../../../src/app/deliver/report.ts";
 import { attemptReport, POLICY } from "./support/report.ts";
@@ -17,6 +19,7 @@ async function record(over: Partial<AttemptReport>, history: PastAnswer[] = []) 
   const closings: Closing[] = [];
   const rings: object[] = [];
   const historyReads: number[] = [];
+  const lines: AttemptLine[] = [];
   const deps: RecordAttemptDeps = {
     random: () => 0.5,
     closeAttempts: async (batch) => void closings.push(...batch),
@@ -26,10 +29,11 @@ async function record(over: Partial<AttemptReport>, history: PastAnswer[] = []) 
     },
     ringLater: (calls, delayMs) => void rings.push({ calls, delayMs }),
     wakeLane: (lane) => void rings.push({ lane: lane.endpointId }),
+    logAttempt: (line) => void lines.push(line),
   };
   await recordAttempt(deps, attemptReport(over));
   expect(closings).toHaveLength(1);
-  return { closing: closings[0]!, rings, historyReads };
+  return { closing: closings[0]!, rings, historyReads, lines };
 }
 
 const past = (over: Partial<PastAnswer> = {}): PastAnswer => {
@@ -192,7 +196,7 @@ describe("the doorbell", () => {
     for (const status of [200, 410, 422]) expect((await record({ wire: answered(status) })).rings).toEqual([]);
   });
 
-  test("does not ring when the ledger refused the closing, and the refusal is the caller's", async () => {
+  test("neither rings nor logs when the ledger refused the closing, and the refusal is the caller's", async () => {
     const rings: unknown[] = [];
     const deps: RecordAttemptDeps = {
       random: () => 0.5,
@@ -200,8 +204,69 @@ describe("the doorbell", () => {
       listRecentAnswers: async () => [],
       ringLater: (calls) => void rings.push(calls),
       wakeLane: (lane) => void rings.push(lane),
+      logAttempt: (line) => void rings.push(line),
     };
     await expect(recordAttempt(deps, attemptReport())).rejects.toThrow("away");
     expect(rings).toEqual([]);
+  });
+});
+
+describe("the log", () => {
+  test("has one line an attempt: whose it is, how it ended and what comes next", async () => {
+    const report = attemptReport();
+    const ids = {
+      tenant_id: report.tenantId,
+      delivery_id: deliveryId(report),
+      event_id: report.eventId,
+      endpoint_id: report.endpointId,
+      attempt_number: report.attemptNumber,
+    };
+    const latency_ms = report.respondedAt - report.requestedAt;
+    const none = { final_outcome: null, retry_in_ms: null };
+    expect((await record({ wire: answered(204) })).lines).toEqual([
+      {
+        ...ids,
+        outcome_class: "success",
+        error_class: null,
+        status_code: 204,
+        latency_ms,
+        next: "succeeded",
+        ...none,
+        final_outcome: "delivered",
+      },
+    ]);
+    expect((await record({ wire: answered(422) })).lines).toEqual([
+      {
+        ...ids,
+        outcome_class: "rejected",
+        error_class: "http_4xx",
+        status_code: 422,
+        latency_ms,
+        next: "dead_letter",
+        ...none,
+        final_outcome: "rejected",
+      },
+    ]);
+    const [retry] = (await record({ wire: answered(503) })).lines;
+    expect(retry).toMatchObject({
+      outcome_class: "transient",
+      error_class: "http_5xx",
+      next: "retry",
+      final_outcome: null,
+    });
+    expect(retry!.retry_in_ms).toBeGreaterThan(0);
+    // How long a lease was says nothing of the receiver.
+    expect((await record({ wire: { kind: "abandoned" } })).lines).toMatchObject([
+      { error_class: "abandoned", latency_ms: null },
+    ]);
+  });
+
+  test("holds nothing that anybody sent, and no address", async () => {
+    const { lines } = await record({
+      endpointUrl: "https://consumer.example/hook?token=s3cret",
+      partnerRequestId: "s3cret",
+      responseHeadersJson: '{"x":"s3cret"}',
+    });
+    expect(JSON.stringify(lines)).not.toMatch(/s3cret|consumer/);
   });
 });

@@ -160,6 +160,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     queueReport: async (report) => void reports.push(report),
     ringLater: () => {},
     wakeLane: ({ generation }) => void woken.push(generation),
+    logAttempt: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
     pumpAgain: async () => void (await scene.wake()),
     background(work) {

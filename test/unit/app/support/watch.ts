@@ -35,6 +35,7 @@ export function quietScene(over: Partial<WatchDeps> = {}) {
     listOverdueLanes: async () => ({ lanes: [], next: null }),
     ringNow: async (calls) => void rung.push(calls.map(({ deliveryId }) => deliveryId)),
     ringLater: () => {},
+    logAttempt: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
     ...over,
   };
