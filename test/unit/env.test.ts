@@ -10,6 +10,7 @@ function environment(over: Record<string, unknown> = {}) {
     ALLOW_PRIVATE_DESTINATIONS: "false",
     RETENTION_DAYS: "30",
     MAX_PAYLOAD_BYTES: "262144",
+    PUBLISH_LIMITS: "off",
     // Bindings stand in the same environment.
     DB: { prepare: () => null },
     ...over,
@@ -33,6 +34,7 @@ describe("complete settings", () => {
       ALLOW_PRIVATE_DESTINATIONS: false,
       RETENTION_DAYS: 30,
       MAX_PAYLOAD_BYTES: 262_144,
+      PUBLISH_LIMITS: null,
       OWN_HOSTS: [],
       RELAY_REGION: null,
     });
