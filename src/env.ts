@@ -10,7 +10,7 @@ const KEY_FAULTS = {
 
 /** Settings and secrets of the Worker, as text in the environment. */
 const Settings = z.object({
-  OPERATOR_TOKEN: z.string().min(1),
+  OPERATOR_TOKEN: z.string().min(1).max(1_024),
   SECRETS_KEY: z.string().transform((text, context) => {
     const keys = parseSecretsKeys(text);
     if (keys.ok) return keys.value;

@@ -16,6 +16,7 @@ export type ErrorCode =
   | "not_blocked"
   | "rotation_in_progress"
   | "payload_too_large"
+  | "uri_too_long"
   | "request_too_large"
   | "unsupported_media_type"
   | "validation_failed"

@@ -5,6 +5,7 @@ import { AppError } from "../app/app-error.ts";
 import type { CentralDeps } from "../app/deps.ts";
 import { describeFault, isStoreFault } from "../core/fault.ts";
 import type { HttpContext } from "./context.ts";
+import { boundUrl } from "./middleware/bound-url.ts";
 import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
@@ -36,6 +37,7 @@ export function createApp(options: AppOptions) {
     // Nothing that is behind a key belongs into a cache.
     c.header("Cache-Control", "no-store");
   });
+  app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
   app.use("/v1/*", async (c, next) => {
     c.set("central", options.composeCentral(c.env));

@@ -19,6 +19,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   rotation_in_progress: { status: 409, title: "Rotation in progress" },
   payload_too_large: { status: 413, title: "Payload too large" },
   request_too_large: { status: 413, title: "Request too large" },
+  uri_too_long: { status: 414, title: "URI too long" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
   validation_failed: { status: 422, title: "Validation failed" },
   not_supported: { status: 422, title: "Not supported" },
