@@ -17,6 +17,11 @@ async function workerdProject(name: string, shards: number) {
         wrangler: { configPath: "./wrangler.toml" },
         miniflare: {
           d1Databases: databases,
+          // Beside those of wrangler.toml, which no test comes near: what a test of limits counts with.
+          ratelimits: {
+            TWO_IN_TEN_SECONDS: { namespace_id: "2", simple: { limit: 2, period: 10 } },
+            THREE_IN_TEN_SECONDS: { namespace_id: "3", simple: { limit: 3, period: 10 } },
+          },
           // Nobody is at the addresses of these tests' endpoints; real receivers are for the e2e tests.
           outboundService: () => new Response("ok"),
           bindings: {

@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import { listPublishLimiters, PUBLISH_PERIOD_SECONDS, type PublishLimits } from "../src/core/publish-limits.ts";
 import { parseSettings } from "../src/env.ts";
 import { applyMigrations } from "./migrate.ts";
 
@@ -54,13 +55,14 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     ...options.settings,
   };
   // The Worker would say so too, but only to its first caller.
-  parseSettings(bindings);
+  const { PUBLISH_LIMITS: publishLimits } = parseSettings(bindings);
   const databases = shardBindings(options.shards ?? 1);
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       ...workerOptions,
       name: "hooklane",
       bindings,
+      ratelimits: limitersOf(publishLimits),
       d1Databases: Object.fromEntries(databases.map((name) => [name, { id: name }])),
       modules: [{ type: "ESModule", path: "index.js", contents: await bundle(options.entry ?? "src/index.ts") }],
       // localhost may resolve to either family; the ready line and the README speak of localhost.
@@ -91,6 +93,16 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
+/** Of `wrangler.toml` only the names: the numbers are those of the setting. */
+function limitersOf(limits: PublishLimits | null) {
+  return Object.fromEntries(
+    Object.entries(limits ? listPublishLimiters(limits) : {}).map(([name, limit]) => [
+      name,
+      { namespace_id: name, simple: { limit, period: PUBLISH_PERIOD_SECONDS as 10 } },
+    ]),
+  );
+}
+
 function shardBindings(count: number): string[] {
   return Array.from({ length: count }, (_, shard) => (shard === 0 ? "DB" : `DB_${shard}`));
 }
@@ -102,6 +114,8 @@ function localSettings(stateDir: string, port: number): Record<string, string> {
     OPERATOR_TOKEN: "dev-operator-token",
     SECRETS_KEY: loadOrCreateSecretsKey(join(stateDir, "secrets-key")),
     ALLOW_PRIVATE_DESTINATIONS: "true",
+    // Nobody shares this relay, and benches must not meet a limit they did not set.
+    PUBLISH_LIMITS: "off",
     // Miniflare makes up a colo.
     RELAY_REGION: "local",
   };

@@ -29,6 +29,7 @@ import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
 import { describeFault } from "./core/fault.ts";
+import { publishLimiterName } from "./core/publish-limits.ts";
 
 /** The shard whose database also holds the directory of tenants. */
 const CENTRAL_SHARD = "0";
@@ -97,6 +98,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     retentionDays: settings.RETENTION_DAYS,
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
+    publishLimits: settings.PUBLISH_LIMITS,
     publishConfigs: publishConfigsOf(shard),
     sources: createSourceStore(db),
     endpoints: createEndpointStore(db),
@@ -107,6 +109,8 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
     wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
+    logFault,
+    countPublish: async (plan, whose, id) => (await env[publishLimiterName(plan, whose)].limit({ key: id })).success,
     async endDeliveriesOfEndpoint(tenantId, endpointId) {
       while (await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now()));
     },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parsePublishLimits } from "./core/publish-limits.ts";
 import { parseSecretsKeys } from "./core/secret-box.ts";
 
 const KEY_FAULTS = {
@@ -9,7 +10,7 @@ const KEY_FAULTS = {
 
 /** Settings and secrets of the Worker, as text in the environment. */
 const Settings = z.object({
-  OPERATOR_TOKEN: z.string().min(1),
+  OPERATOR_TOKEN: z.string().min(1).max(1_024),
   SECRETS_KEY: z.string().transform((text, context) => {
     const keys = parseSecretsKeys(text);
     if (keys.ok) return keys.value;
@@ -23,6 +24,13 @@ const Settings = z.object({
     .int()
     .min(1)
     .max(5 * 1024 * 1024),
+  /** Publish requests a tenant and a key may make, by plan: what the rate limiters of `wrangler.toml` say. */
+  PUBLISH_LIMITS: z.string().transform((text, context) => {
+    const limits = parsePublishLimits(text);
+    if (limits.ok) return limits.value;
+    context.addIssue({ code: "custom", message: 'must be plan=tenant/key for free, pro and enterprise, or "off"' });
+    return z.NEVER;
+  }),
   /** Where this relay answers, comma separated: no endpoint may point there. */
   OWN_HOSTS: z
     .string()

@@ -16,6 +16,7 @@ export type ErrorCode =
   | "not_blocked"
   | "rotation_in_progress"
   | "payload_too_large"
+  | "uri_too_long"
   | "request_too_large"
   | "unsupported_media_type"
   | "validation_failed"
@@ -23,6 +24,7 @@ export type ErrorCode =
   | "duplicate_field"
   | "idempotency_key_reused"
   | "fan_out_too_large"
+  | "rate_limited"
   | "unavailable";
 
 /** What is wrong with one field; the path is dotted, `events.3.type`, empty for the whole body. */

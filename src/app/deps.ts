@@ -8,6 +8,7 @@ import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
+import type { PublishLimitDeps } from "./publish/publish-limit.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
@@ -22,6 +23,7 @@ export type CentralDeps = TenantDeps;
 /** What a tenant's routes need of the shard it lives in. */
 export type ShardDeps = AuthenticateDeps &
   PublishDeps &
+  PublishLimitDeps &
   SourceDeps &
   EndpointDeps &
   SecretDeps &

@@ -97,9 +97,9 @@ export function parseNdjsonBody(
   while (start < body.length) {
     const lineFeed = body.indexOf(LINE_FEED, start);
     const end = lineFeed === -1 ? body.length : lineFeed;
-    const line = body.subarray(start, end);
-    if (!isBlank(line)) {
+    if (!isBlank(body, start, end)) {
       if (results.length === maxEvents) return refuse({ reason: "too_many_events" });
+      const line = body.subarray(start, end);
       results.push(isUtf8(line) ? parseEvent(body, { start, end }) : refuse({ reason: "invalid_utf8", offset: start }));
     }
     start = end + 1;
@@ -175,8 +175,13 @@ function startOfText(body: Uint8Array): number {
   return BYTE_ORDER_MARK.every((byte, index) => body[index] === byte) ? BYTE_ORDER_MARK.length : 0;
 }
 
-function isBlank(line: Uint8Array): boolean {
-  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+/** Without a view of the line: a request may hold eight million empty ones. */
+function isBlank(body: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const byte = body[at];
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  }
+  return true;
 }
 
 function pathOf(key: string): string {

@@ -33,6 +33,33 @@ export function keepResponseHeaders(headers: Iterable<[string, string]>, success
   return `{${members.join(",")}}`;
 }
 
+/** Of one value of the headers that are always kept. */
+const MAX_VALUE_CHARACTERS = 4096;
+/** Of all the others, names and values. More than what can be kept of them. */
+const MAX_CHARACTERS = 16_384;
+/** So that a thousand empty ones weigh something. */
+const CHARACTERS_PER_HEADER = 8;
+
+/**
+ * What is handed on of a receiver's headers, before anybody copies or joins them: those that are always kept, cut at 4,096
+ * characters, and of the others as many as come first. The runtime takes hundreds of kilobytes from a receiver.
+ */
+export function boundResponseHeaders(headers: Iterable<[string, string]>): [string, string][] {
+  const bounded: [string, string][] = [];
+  let characters = 0;
+  for (const [name, value] of headers) {
+    if (KEPT_FIRST.includes(name.toLowerCase())) {
+      bounded.push([name, value.slice(0, MAX_VALUE_CHARACTERS)]);
+      continue;
+    }
+    const weight = name.length + value.length + CHARACTERS_PER_HEADER;
+    if (characters + weight > MAX_CHARACTERS) continue;
+    characters += weight;
+    bounded.push([name, value]);
+  }
+  return bounded;
+}
+
 /** The receiver's `X-Request-Id`: its visible ASCII, at most 256 characters; null when none is left. */
 export function partnerRequestId(value: string | null): string | null {
   const visible = (value ?? "").replace(/[^\x21-\x7e]/g, "");

@@ -5,9 +5,11 @@ import { AppError } from "../app/app-error.ts";
 import type { CentralDeps } from "../app/deps.ts";
 import { describeFault, isStoreFault } from "../core/fault.ts";
 import type { HttpContext } from "./context.ts";
+import { boundUrl } from "./middleware/bound-url.ts";
 import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
+import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
@@ -35,6 +37,7 @@ export function createApp(options: AppOptions) {
     // Nothing that is behind a key belongs into a cache.
     c.header("Cache-Control", "no-store");
   });
+  app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
   app.use("/v1/*", async (c, next) => {
     c.set("central", options.composeCentral(c.env));
@@ -59,7 +62,7 @@ export function createApp(options: AppOptions) {
   app.onError((error, c) => {
     if (error instanceof AppError) {
       if (error.cause !== undefined) logFault(c, error.cause);
-      return respond(c, toProblem(error, c.var.requestId));
+      return respond(c, toProblem(error, c.var.requestId), rateLimitHeaders(error));
     }
     logFault(c, error);
     if (isStoreFault(error)) return respond(c, toProblem(storeAway(), c.var.requestId));
@@ -77,7 +80,7 @@ function storeAway(): AppError {
   return new AppError("unavailable", "A store the relay needs does not answer. Try again.");
 }
 
-function respond(c: Context<HttpContext>, problem: Problem): Response {
+function respond(c: Context<HttpContext>, problem: Problem, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(problem), {
     status: problem.status,
     headers: {
@@ -86,6 +89,7 @@ function respond(c: Context<HttpContext>, problem: Problem): Response {
       "Cache-Control": "no-store",
       ...(problem.status === 401 && { "WWW-Authenticate": "Bearer" }),
       ...(problem.status === 503 && { "Retry-After": RETRY_AFTER_SECONDS }),
+      ...headers,
     },
   });
 }

@@ -1,15 +1,19 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { AppError } from "../app/app-error.ts";
+import { AppError, invalidField } from "../app/app-error.ts";
 import { parseInput } from "../app/parse-input.ts";
 import { unauthorized } from "../app/authenticate.ts";
 import { concatBytes } from "../core/bytes.ts";
+import { scanJson } from "../core/json-span.ts";
 
 const MAX_JSON_BYTES = 65_536;
+/** A longer one is nobody's: an API key has about 60 characters, an operator token at most 1,024. */
+const MAX_AUTHORIZATION_LENGTH = 1_100;
+const MAX_PATH_LENGTH = 128;
 
 /**
  * The JSON body of a configuration request, `{}` when there is none. Refused: more than 64 KiB (before it is read to the
- * end), invalid UTF-8, malformed JSON. A leading BOM is passed over.
+ * end), invalid UTF-8, malformed JSON, more than 128 levels of nesting. A leading BOM is passed over.
  */
 export async function readJson(c: Context): Promise<unknown> {
   return readJsonOf(c.req.raw);
@@ -24,12 +28,17 @@ export async function readNothing(c: Context): Promise<void> {
 export async function readJsonOf(request: Request): Promise<unknown> {
   const bytes = await readBytes(request, MAX_JSON_BYTES);
   if (bytes.length === 0) return {};
-  return parseJson(decodeUtf8(bytes));
+  const text = decodeUtf8(bytes);
+  // Before it is parsed: whoever reads the value next may recurse. What is no JSON is the parser's to refuse.
+  const scanned = scanJson(new TextEncoder().encode(text), () => {});
+  if (!scanned.ok && scanned.error.reason === "too_deep") throw invalidField("", "is nested too deeply");
+  return parseJson(text);
 }
 
 /** The bearer token of a request; throws `unauthorized` when there is none. */
 export function readBearerToken(c: Context): string {
-  const match = /^Bearer +(\S+) *$/i.exec(c.req.header("Authorization") ?? "");
+  const header = c.req.header("Authorization") ?? "";
+  const match = header.length <= MAX_AUTHORIZATION_LENGTH && /^Bearer +(\S+) *$/i.exec(header);
   if (!match) throw unauthorized();
   return match[1]!;
 }
@@ -39,7 +48,7 @@ export function readQuery(c: Context): Record<string, string> {
   const query = new Map<string, string>();
   for (const [name, value] of new URL(c.req.url).searchParams) {
     if (query.has(name)) {
-      const errors = [{ path: name, message: "is given twice" }];
+      const errors = [{ path: name.slice(0, MAX_PATH_LENGTH), message: "is given twice" }];
       throw new AppError("duplicate_field", "A query parameter is given twice.", errors);
     }
     query.set(name, value);

@@ -1,5 +1,6 @@
 import { concatBytes } from "../core/bytes.ts";
 import { toHex } from "../core/hex.ts";
+import { boundResponseHeaders } from "../core/response-headers.ts";
 import type { WireResult } from "../core/outcome.ts";
 
 /** At most this much of an answer is read; the rest is cancelled. */
@@ -44,7 +45,7 @@ export async function sendRequest(request: OutboundRequest): Promise<OutboundAns
     });
     await readCapped(response, body);
     const wire: WireResult = { kind: "response", status: response.status, bodyComplete: true };
-    return { wire, bodySha256: await body.digest(), headers: [...response.headers] };
+    return { wire, bodySha256: await body.digest(), headers: boundResponseHeaders(response.headers) };
   } catch (error) {
     if (!response) {
       const wire: WireResult = timedOut
@@ -55,7 +56,7 @@ export async function sendRequest(request: OutboundRequest): Promise<OutboundAns
     const wire: WireResult = timedOut
       ? { kind: "timeout", status: response.status }
       : { kind: "response", status: response.status, bodyComplete: false };
-    return { wire, bodySha256: await body.digest(), headers: [...response.headers] };
+    return { wire, bodySha256: await body.digest(), headers: boundResponseHeaders(response.headers) };
   } finally {
     clearTimeout(timer);
     // Ends the connection where the cap or the deadline cut it; does nothing to one that is done.

@@ -154,6 +154,19 @@ describe.concurrent("of an answer is kept", () => {
   });
 });
 
+test("three hundred kilobytes of headers are an answer like any other, and what counts of them is found", async () => {
+  const delivery = await deliverOnce((_, response) => {
+    const bulk = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`X-Bulk-${n}`, "b".repeat(1_000)]));
+    response.writeHead(500, { ...bulk, "Retry-After": "86400", "X-Request-Id": "r".repeat(60_000) }).end();
+  });
+  const [attempt] = delivery.attempts;
+  expect(attempt).toMatchObject({ outcome_class: "transient", status_code: 500, partner_request_id: "r".repeat(256) });
+  expect(attempt.response_headers_json.length).toBeLessThanOrEqual(4_096);
+  expect(JSON.parse(attempt.response_headers_json)).toMatchObject({ "retry-after": "86400" });
+  const waitMs = Date.parse(delivery.next_attempt_at) - Date.parse(attempt.responded_at);
+  expect(waitMs).toBeGreaterThanOrEqual(86_400_000);
+});
+
 test("the body of an answer can be read nowhere", async () => {
   const body = "a page of somebody's inside network";
   const handler: Handler = (_, response) => void response.writeHead(500).end(body);

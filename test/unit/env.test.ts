@@ -10,6 +10,7 @@ function environment(over: Record<string, unknown> = {}) {
     ALLOW_PRIVATE_DESTINATIONS: "false",
     RETENTION_DAYS: "30",
     MAX_PAYLOAD_BYTES: "262144",
+    PUBLISH_LIMITS: "off",
     // Bindings stand in the same environment.
     DB: { prepare: () => null },
     ...over,
@@ -33,6 +34,7 @@ describe("complete settings", () => {
       ALLOW_PRIVATE_DESTINATIONS: false,
       RETENTION_DAYS: 30,
       MAX_PAYLOAD_BYTES: 262_144,
+      PUBLISH_LIMITS: null,
       OWN_HOSTS: [],
       RELAY_REGION: null,
     });
@@ -55,6 +57,7 @@ describe("complete settings", () => {
 describe("bad settings", () => {
   test.each([
     ["OPERATOR_TOKEN", 1_234_567_890_123_456],
+    ["OPERATOR_TOKEN", "t".repeat(1_025)],
     ["SECRETS_KEY", KEY],
     ["SECRETS_KEY", "k1:notbase64notbase64"],
     ["SECRETS_KEY", `k1:${KEY.slice(0, 40)}`],
@@ -67,6 +70,7 @@ describe("bad settings", () => {
     ["RETENTION_DAYS", "0"],
     ["MAX_PAYLOAD_BYTES", "99999999"],
     ["MAX_PAYLOAD_BYTES", "-4711"],
+    ["PUBLISH_LIMITS", "free=4711/4712"],
     ["OWN_HOSTS", 4711],
     ["RELAY_REGION", 4711],
   ])("%s of %j is named, and its value is not printed", (name, value) => {

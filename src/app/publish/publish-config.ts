@@ -3,6 +3,7 @@ import { createMatcher, type Matcher, type MatchableSubscription } from "../../c
 import { AppError } from "../app-error.ts";
 import { unauthorized } from "../authenticate.ts";
 import { toHex } from "../../core/hex.ts";
+import type { Plan } from "../../core/publish-limits.ts";
 
 /** How a publisher is known: by the hash of its key, or by the tenant an operator acts for. */
 export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
@@ -16,6 +17,7 @@ export interface PublishSource {
 /** A tenant's configuration as of one revision, compiled. A publish commits only under that revision. */
 export interface PublishConfig {
   tenantId: string;
+  plan: Plan;
   revision: number;
   sources: PublishSource[];
   match: Matcher;
@@ -30,6 +32,7 @@ export interface Publisher {
 
 interface ConfigRows {
   tenantId: string;
+  plan: Plan;
   revision: number;
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
   sources: { id: string; name: string; allowedEventTypes: string[] }[];
@@ -48,18 +51,20 @@ export interface PublishConfigDeps {
 export interface PublishConfigCache {
   configs: Map<string, PublishConfig>;
   keys: Map<string, { tenantId: string; revision: number; key: ConfigRows["key"] }>;
+  /** When each key was last refused for its rate with its configuration read afresh. */
+  refusedAt: Map<string, number>;
 }
 
 const MAX_CACHED_TENANTS = 200;
 const MAX_CACHED_KEYS = 2_000;
 
 export function createPublishConfigCache(): PublishConfigCache {
-  return { configs: new Map(), keys: new Map() };
+  return { configs: new Map(), keys: new Map(), refusedAt: new Map() };
 }
 
 /** The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, or `forbidden` for a read key. */
 export async function authorizePublisher(deps: PublishConfigDeps, ref: PublisherRef): Promise<Publisher> {
-  const known = deps.publishConfigs.keys.get(cacheKey(ref));
+  const known = deps.publishConfigs.keys.get(publisherKey(ref));
   const config = known && deps.publishConfigs.configs.get(known.tenantId);
   if (known && config && config.revision === known.revision) return toPublisher(ref, config, known.key);
   return reloadPublisher(deps, ref);
@@ -70,14 +75,19 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
   const { configs, keys } = deps.publishConfigs;
   const rows = await deps.loadPublishConfig(ref);
   if (!rows) {
-    keys.delete(cacheKey(ref));
+    keys.delete(publisherKey(ref));
     throw unauthorized();
   }
   const config = compileConfig(rows);
   // Before it is remembered: what is refused is read afresh each time.
   const publisher = toPublisher(ref, config, rows.key);
   remember(configs, rows.tenantId, config, MAX_CACHED_TENANTS);
-  remember(keys, cacheKey(ref), { tenantId: rows.tenantId, revision: rows.revision, key: rows.key }, MAX_CACHED_KEYS);
+  remember(
+    keys,
+    publisherKey(ref),
+    { tenantId: rows.tenantId, revision: rows.revision, key: rows.key },
+    MAX_CACHED_KEYS,
+  );
   return publisher;
 }
 
@@ -89,6 +99,7 @@ function toPublisher(ref: PublisherRef, config: PublishConfig, key: ConfigRows["
 function compileConfig(rows: ConfigRows): PublishConfig {
   return {
     tenantId: rows.tenantId,
+    plan: rows.plan,
     revision: rows.revision,
     match: createMatcher(rows.subscriptions),
     sources: rows.sources.map(({ id, name, allowedEventTypes }) => {
@@ -98,12 +109,13 @@ function compileConfig(rows: ConfigRows): PublishConfig {
   };
 }
 
-function cacheKey(ref: PublisherRef): string {
+/** One text for each publisher: the hash of its key, or the tenant that an operator acts for. */
+export function publisherKey(ref: PublisherRef): string {
   return "keyHash" in ref ? toHex(ref.keyHash) : ref.tenantId;
 }
 
 /** A Map iterates in order of insertion, so its first key is the one that was loaded longest ago. */
-function remember<T>(cache: Map<string, T>, key: string, value: T, limit: number): void {
+export function remember<T>(cache: Map<string, T>, key: string, value: T, limit: number): void {
   cache.delete(key);
   if (cache.size >= limit) cache.delete(cache.keys().next().value!);
   cache.set(key, value);

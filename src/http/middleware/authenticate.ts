@@ -3,6 +3,7 @@ import { AppError, invalidField, notFound } from "../../app/app-error.ts";
 import { authenticate, hashKey, shardOfKey, unauthorized } from "../../app/authenticate.ts";
 import type { CentralDeps, ShardDeps } from "../../app/deps.ts";
 import type { PublisherRef } from "../../app/publish/publish-config.ts";
+import { isId } from "../../core/ids.ts";
 import type { Context } from "hono";
 import type { HttpContext } from "../context.ts";
 import { readBearerToken, readJsonOf } from "../request.ts";
@@ -71,7 +72,7 @@ async function findTenantOfOperator(central: CentralDeps, c: Context<HttpContext
       { path: "X-Tenant-Id", message: "is required with the operator token" },
     ]);
   }
-  const entry = await central.directory.find(named);
+  const entry = isId("ten", named) ? await central.directory.find(named) : null;
   if (!entry || !(await central.tenantStore(entry.shard).find(named))) {
     throw header === undefined ? invalidField("tenant_id", "is not a tenant") : notFound("tenant");
   }

@@ -2,6 +2,7 @@ import { Hono, type Context } from "hono";
 import { AppError, invalidField } from "../../app/app-error.ts";
 import { authorizePublisher } from "../../app/publish/publish-config.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
+import { admitPublisher } from "../../app/publish/publish-limit.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
 import { isJson } from "../../core/json-span.ts";
@@ -65,9 +66,10 @@ export function publishRoutes(options: PublishOptions) {
 
 type Caller = Awaited<ReturnType<typeof authorize>>;
 
+/** Who publishes, within its limits: before anything of the body is read. */
 async function authorize(options: PublishOptions, c: Context<HttpContext>) {
   const { deps, ref } = await findCaller(options, c);
-  return { deps, publisher: await authorizePublisher(deps, ref) };
+  return { deps, publisher: await admitPublisher(deps, await authorizePublisher(deps, ref)) };
 }
 
 /** What is wrong with a request is handed on like an event: it is told only to a caller whose key was proved. */

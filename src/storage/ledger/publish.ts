@@ -1,5 +1,6 @@
 import type { MatchableSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
+import type { Plan } from "../../core/publish-limits.ts";
 import { LANE_KEY } from "./lane-key.ts";
 
 /** How a publisher is known: by its key, or by the tenant an operator acts for. */
@@ -7,6 +8,7 @@ export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
 
 export interface PublishConfigRows {
   tenantId: string;
+  plan: Plan;
   revision: number;
   /** Null when the operator acts for the tenant. */
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
@@ -50,7 +52,7 @@ export function createPublishLedger(db: D1Database) {
       // api_key_hash, or the tenant's primary key.
       const tenant = byKey ? "(select tenant_id from api_key where key_hash = ?1 and revoked_at is null)" : "?1";
       const [tenants, keys, sources, subscriptions] = await db.batch<Record<string, unknown>>([
-        db.prepare(`select id, revision from tenant where id = ${tenant} and deleted_at is null`).bind(bound),
+        db.prepare(`select id, plan, revision from tenant where id = ${tenant} and deleted_at is null`).bind(bound),
         byKey
           ? db.prepare("select scope, source_id from api_key where key_hash = ?1 and revoked_at is null").bind(bound)
           : db.prepare("select 1 where 0 and ?1").bind(bound),
@@ -79,6 +81,7 @@ export function createPublishLedger(db: D1Database) {
       const key = keys!.results[0];
       return {
         tenantId: row["id"] as string,
+        plan: row["plan"] as Plan,
         revision: row["revision"] as number,
         key: key ? { scope: key["scope"] as "admin", sourceId: key["source_id"] as string | null } : null,
         sources: sources!.results.map((source) => ({

@@ -28,7 +28,7 @@ function scene() {
       const revision = revisions.get(known?.tenantId ?? "");
       if (!known || revision === undefined) return null;
       const source = { id: `src_${revision}`, name: "shop", allowedEventTypes: ["order.*", "user.made"] };
-      return { tenantId: known.tenantId, revision, key: known.key, sources: [source], subscriptions: [] };
+      return { tenantId: known.tenantId, plan: "free", revision, key: known.key, sources: [source], subscriptions: [] };
     },
   };
   return {

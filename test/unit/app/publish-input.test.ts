@@ -10,7 +10,7 @@ const MAX_PAYLOAD_BYTES = 10;
 
 /** With a key of the source given, or an admin's. */
 function publisher(sourceId: string | null): Publisher {
-  const config = { tenantId: "ten_a", revision: 1, sources: [SHOP, CRM], match: () => [] };
+  const config = { tenantId: "ten_a", plan: "free" as const, revision: 1, sources: [SHOP, CRM], match: () => [] };
   return { ref: { tenantId: "ten_a" }, config, sourceId };
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { keepResponseHeaders, partnerRequestId } from "../../../src/core/response-headers.ts";
+import { boundResponseHeaders, keepResponseHeaders, partnerRequestId } from "../../../src/core/response-headers.ts";
 
 const SEED = { seed: 20_263, numRuns: 200 };
 const bytes = (text: string) => new TextEncoder().encode(text).length;
@@ -97,6 +97,42 @@ describe("the limit of 4,096 bytes", () => {
       }),
       SEED,
     );
+  });
+});
+
+describe("what is handed on of a receiver's headers", () => {
+  const characters = (headers: [string, string][]) =>
+    headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+
+  test("is bounded, whatever their number and size, and holds what is always kept", () => {
+    for (const bulk of [
+      Array.from({ length: 5_000 }, (_, i): [string, string] => [`x-${i}`, ""]),
+      Array.from({ length: 300 }, (_, i): [string, string] => [`x-${i}`, "v".repeat(1_000)]),
+      [["x-a", "v".repeat(1_000_000)] as [string, string]],
+    ]) {
+      const headers = boundResponseHeaders([...bulk, ["Retry-After", "120"], ["x-request-id", "r".repeat(100_000)]]);
+      expect(characters(headers)).toBeLessThan(21_000);
+      expect(headers.length).toBeLessThan(2_100);
+      expect(headers.slice(-2)).toEqual([
+        ["Retry-After", "120"],
+        ["x-request-id", "r".repeat(4_096)],
+      ]);
+    }
+  });
+
+  test("is all of them when they are few, in their order", () => {
+    const few: [string, string][] = [
+      ["x-b", "2"],
+      ["date", "now"],
+      ["set-cookie", "a=1"],
+      ["set-cookie", "b=2"],
+    ];
+    expect(boundResponseHeaders(few)).toEqual(few);
+  });
+
+  test("makes no difference to what is kept of an ordinary answer", () => {
+    const ordinary: [string, string][] = Array.from({ length: 60 }, (_, i) => [`x-${i}`, "v".repeat(150)]);
+    expect(keepResponseHeaders(boundResponseHeaders(ordinary), false)).toBe(keepResponseHeaders(ordinary, false));
   });
 });
 

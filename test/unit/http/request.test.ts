@@ -52,6 +52,20 @@ describe("readJson", () => {
   });
 });
 
+describe("the nesting of a body", () => {
+  const nested = (depth: number) => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
+
+  test("may be 128 deep, and no deeper", async () => {
+    expect(await post(nested(128))).toHaveProperty("read");
+    expect(await post(nested(129))).toEqual({ code: "validation_failed" });
+    expect(await post("[".repeat(LIMIT_BYTES))).toEqual({ code: "validation_failed" });
+  });
+
+  test("inside a text is no nesting", async () => {
+    expect(await post(JSON.stringify({ a: "[".repeat(1_000) }))).toEqual({ read: { a: "[".repeat(1_000) } });
+  });
+});
+
 describe("readQuery", () => {
   test("parameters come decoded, whatever their name", async () => {
     const response = await app.request("/?a=%20b&__proto__=1");
