@@ -65,6 +65,9 @@ export interface Subscription {
   eventTypePattern: string;
   /** The override as it was given; null leaves the endpoint's policy alone. */
   retryPolicy: RetryPolicyInput | null;
+  /** It matches nothing while this is set. */
+  disabledAt: number | null;
+  lastDisabledAt: number | null;
   createdAt: number;
 }
 

@@ -78,10 +78,6 @@ describe("what is not built yet is refused by name, and changes nothing", () => 
     expect(results).toEqual([{ status: 422, error: expect.objectContaining({ code: "not_supported" }) }]);
     expect(await listAll(tenant, "/v1/events")).toEqual([]);
   });
-
-  test.each(["/v1/endpoints", "/v1/subscriptions"])("%s?disabled_after", async (path) => {
-    await expectNotSupported("disabled_after", tenant.admin.get(`${path}?disabled_after=2026-01-01T00:00:00Z`));
-  });
 });
 
 describe("a field that nobody knows is refused by name", () => {

@@ -49,6 +49,8 @@ const SUBSCRIPTION: Subscription = {
   endpointId: "ep_1",
   eventTypePattern: "*",
   retryPolicy: { max_attempts: 2 },
+  disabledAt: null,
+  lastDisabledAt: null,
   createdAt: 1,
 };
 
