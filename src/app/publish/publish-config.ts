@@ -31,6 +31,7 @@ export interface Publisher {
 interface ConfigRows {
   tenantId: string;
   revision: number;
+  isSuspended: boolean;
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
   sources: { id: string; name: string; allowedEventTypes: string[] }[];
   subscriptions: MatchableSubscription[];
@@ -57,7 +58,10 @@ export function createPublishConfigCache(): PublishConfigCache {
   return { configs: new Map(), keys: new Map() };
 }
 
-/** The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, or `forbidden` for a read key. */
+/**
+ * The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, `tenant_suspended`, or `forbidden` for
+ * a read key.
+ */
 export async function authorizePublisher(deps: PublishConfigDeps, ref: PublisherRef): Promise<Publisher> {
   const known = deps.publishConfigs.keys.get(cacheKey(ref));
   const config = known && deps.publishConfigs.configs.get(known.tenantId);
@@ -72,6 +76,11 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
   if (!rows) {
     keys.delete(cacheKey(ref));
     throw unauthorized();
+  }
+  if (rows.isSuspended) {
+    // Forgotten, so that the next one is refused before its payload is stored.
+    keys.delete(cacheKey(ref));
+    throw new AppError("tenant_suspended", "The tenant is suspended: it cannot publish.");
   }
   const config = compileConfig(rows);
   // Before it is remembered: what is refused is read afresh each time.

@@ -76,6 +76,7 @@ beforeEach(async () => {
     plan: "free",
     status: "active",
     endpointQuota: null,
+    suspendedAt: null,
     shard: "0",
     createdAt: 1,
   });
