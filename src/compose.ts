@@ -25,6 +25,7 @@ import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
+import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
@@ -69,13 +70,20 @@ export function shardsOf(env: Env): Map<string, D1Database> {
   return shards;
 }
 
-export function composeCentral(env: Env): CentralDeps {
+export function composeCentral(env: Env, context: Context): CentralDeps {
   const shards = shardsOf(env);
   return {
     ...runtime,
     shards: [...shards.keys()],
     directory: createTenantDirectory(database(env, CENTRAL_SHARD)),
     tenantStore: (shard) => createTenantStore(database(env, shard)),
+    tenantWork: (shard) => ({
+      ...runtime,
+      ...createReleaseLedger(database(env, shard)),
+      releaseHeldPart: createActLedger(database(env, shard)).releaseHeldPart,
+      ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
+      wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
+    }),
   };
 }
 

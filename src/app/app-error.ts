@@ -4,6 +4,7 @@ export type ErrorCode =
   | "invalid_utf8"
   | "unauthorized"
   | "forbidden"
+  | "tenant_suspended"
   | "event_type_not_allowed"
   | "not_found"
   | "name_taken"

@@ -12,18 +12,6 @@ export function notSupported() {
     });
 }
 
-/** A field that so far takes one value: that value is accepted, any other is refused as not supported. */
-export function onlySupported<T extends string>(value: T) {
-  return z
-    .unknown()
-    .optional()
-    .superRefine((given, context) => {
-      if (given === undefined || given === value) return;
-      context.addIssue({ code: "custom", message: `only "${value}" is supported yet`, params: { notSupported: true } });
-    })
-    .transform(() => value);
-}
-
 /**
  * The value as the schema's type, or a 422 that names every bad field: `not_supported` when one of them is a part of
  * the contract that is not built, else `validation_failed`.

@@ -6,7 +6,9 @@ export interface Tenant {
   name: string;
   plan: "free" | "pro" | "enterprise";
   status: "active" | "suspended";
+  /** Null for what its plan says. */
   endpointQuota: number | null;
+  suspendedAt: number | null;
   shard: string;
   createdAt: number;
 }
@@ -65,6 +67,9 @@ export interface Subscription {
   eventTypePattern: string;
   /** The override as it was given; null leaves the endpoint's policy alone. */
   retryPolicy: RetryPolicyInput | null;
+  /** It matches nothing while this is set. */
+  disabledAt: number | null;
+  lastDisabledAt: number | null;
   createdAt: number;
 }
 
@@ -144,6 +149,9 @@ export interface Attempt {
   endpointRevision: number;
   signingSecretIds: string[];
 }
+
+/** What an operator may change of a tenant; what is absent stays. */
+export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota">>;
 
 /** The place of a row in a list: lists go by creation, newest first, and by id where two are of the same millisecond. */
 export interface PageKey {

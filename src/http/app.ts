@@ -21,7 +21,7 @@ import { tenantRoutes } from "./routes/tenants.ts";
 
 export interface AppOptions extends PublishOptions {
   createRequestId(): string;
-  composeCentral(env: Env): CentralDeps;
+  composeCentral(env: Env, context: ExecutionContext): CentralDeps;
 }
 
 /** Seconds after which a caller may try again when a store was away. */
@@ -40,7 +40,7 @@ export function createApp(options: AppOptions) {
   app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
   app.use("/v1/*", async (c, next) => {
-    c.set("central", options.composeCentral(c.env));
+    c.set("central", options.composeCentral(c.env, c.executionCtx as ExecutionContext));
     await next();
   });
 

@@ -6,6 +6,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   invalid_utf8: { status: 400, title: "Malformed UTF-8" },
   unauthorized: { status: 401, title: "Unauthorized" },
   forbidden: { status: 403, title: "Forbidden" },
+  tenant_suspended: { status: 403, title: "Tenant suspended" },
   event_type_not_allowed: { status: 403, title: "Event type not allowed" },
   not_found: { status: 404, title: "Not found" },
   name_taken: { status: 409, title: "Name taken" },

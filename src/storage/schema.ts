@@ -37,6 +37,8 @@ export const tenant = sqliteTable(
     revision: integer("revision").notNull().default(1),
     createdAt: integer("created_at").notNull(),
     deletedAt: integer("deleted_at"),
+    suspendedAt: integer("suspended_at"),
+    resumedAt: integer("resumed_at"),
   },
   (t) => [primaryKey({ columns: [t.id] })],
 );
@@ -132,6 +134,9 @@ export const endpoint = sqliteTable(
     primaryKey({ columns: [t.tenantId, t.id] }),
     foreignKey({ columns: [t.tenantId], foreignColumns: [tenant.id] }),
     foreignKey({ columns: [t.tenantId, t.retryPolicyId], foreignColumns: [retryPolicy.tenantId, retryPolicy.id] }),
+    index("endpoint_living")
+      .on(t.tenantId, t.createdAt, t.id)
+      .where(sql`deleted_at is null`),
   ],
 );
 
@@ -173,6 +178,9 @@ export const subscription = sqliteTable(
     primaryKey({ columns: [t.tenantId, t.id] }),
     foreignKey({ columns: [t.tenantId, t.endpointId], foreignColumns: [endpoint.tenantId, endpoint.id] }),
     foreignKey({ columns: [t.tenantId, t.retryPolicyId], foreignColumns: [retryPolicy.tenantId, retryPolicy.id] }),
+    index("subscription_living")
+      .on(t.tenantId, t.createdAt, t.id)
+      .where(sql`deleted_at is null`),
   ],
 );
 

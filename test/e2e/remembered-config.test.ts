@@ -56,6 +56,19 @@ describe("a publish is decided by the configuration as it is, whatever was remem
     expect(await publish(tenant, EVENT)).toMatchObject({ delivery_count: 0 });
   });
 
+  test("a subscription that is disabled gets nothing until it is enabled; what it made before goes on", async () => {
+    const tenant = await createRemembered();
+    const endpoint = await createEndpoint(tenant, { url: receiver.url });
+    const before = await publish(tenant, EVENT);
+    const path = `/v1/subscriptions/${endpoint.subscriptionId}`;
+    await expectStatus(200, tenant.admin.post(`${path}/disable`));
+    expect(await publish(tenant, EVENT)).toMatchObject({ delivery_count: 0 });
+    expect(await terminalDelivery(tenant, before.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+    await expectStatus(200, tenant.admin.post(`${path}/enable`));
+    const after = await publish(tenant, EVENT);
+    expect(await terminalDelivery(tenant, after.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+  });
+
   test("a revoked key publishes nothing more, and is told so whatever it sends", async () => {
     const tenant = await createRemembered();
     const { id, key } = await expectStatus(201, tenant.admin.post("/v1/api-keys", { scope: "admin" }));

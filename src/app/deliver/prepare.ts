@@ -34,6 +34,7 @@ export interface LoadedDelivery extends DeliveryRef {
     revision: number;
     payloadFormat: "envelope" | "raw";
     timeoutMs: number;
+    /** Also while its tenant is suspended. */
     pausedAt: number | null;
     resumedAt: number | null;
     disabledAt: number | null;

@@ -20,7 +20,7 @@ export async function retryDelivery(deps: RetryDeliveryDeps, principal: Principa
     if (now.status !== "pending") {
       throw new AppError("not_pending", `The delivery is ${now.status}. Replay it to send its event again.`);
     }
-    throw new AppError("held", "The endpoint is paused or disabled, so the delivery is held.");
+    throw new AppError("held", "The endpoint is paused or disabled, or the tenant suspended, so the delivery is held.");
   }
   const call = {
     tenantId: principal.tenantId,

@@ -16,7 +16,7 @@ export interface EndpointDeps extends Pick<Runtime, "now" | "randomBytes"> {
   endpoints: {
     insert(tenantId: string, endpoint: Endpoint, secret: SigningSecret): Promise<void>;
     find(tenantId: string, id: string): Promise<Endpoint | null>;
-    page(tenantId: string, request: PageRequest): Promise<Endpoint[]>;
+    page(tenantId: string, request: PageRequest & { disabledAfter: number | null }): Promise<Endpoint[]>;
     update(tenantId: string, id: string, changes: EndpointChanges): Promise<Endpoint | null>;
     findWithOverrides(tenantId: string, id: string): Promise<EndpointWithOverrides | null>;
     /** Null when the configuration is not as `change` was computed from. */

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../core/model.ts";
 import { notFound } from "../app-error.ts";
+import { Time } from "../field-schemas.ts";
 import { parsePage, readPage, type Page } from "../list-input.ts";
-import { notSupported } from "../parse-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { EndpointDeps } from "./deps.ts";
 
@@ -20,9 +20,11 @@ export async function listEndpoints(
   query: unknown,
 ): Promise<Page<Endpoint>> {
   requireReader(principal);
+  const input = parsePage(query, { disabled_after: Time.optional() });
+  const disabledAfter = input.disabled_after ?? null;
   return readPage(
-    parsePage(query, { disabled_after: notSupported() }),
-    (request) => deps.endpoints.page(principal.tenantId, request),
+    input,
+    (request) => deps.endpoints.page(principal.tenantId, { ...request, disabledAfter }),
     (endpoint) => endpoint,
   );
 }

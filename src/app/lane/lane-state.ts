@@ -10,6 +10,7 @@ export interface LaneSettings {
   ratePerSecond: number | null;
   maxHeadHoldSeconds: number | null;
   laneGeneration: number;
+  /** Also while its tenant is suspended. */
   pausedAt: number | null;
   disabledAt: number | null;
   deletedAt: number | null;

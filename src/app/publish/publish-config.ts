@@ -34,6 +34,7 @@ interface ConfigRows {
   tenantId: string;
   plan: Plan;
   revision: number;
+  isSuspended: boolean;
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
   sources: { id: string; name: string; allowedEventTypes: string[] }[];
   subscriptions: MatchableSubscription[];
@@ -62,7 +63,10 @@ export function createPublishConfigCache(): PublishConfigCache {
   return { configs: new Map(), keys: new Map(), refusedAt: new Map() };
 }
 
-/** The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, or `forbidden` for a read key. */
+/**
+ * The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, `tenant_suspended`, or `forbidden` for
+ * a read key.
+ */
 export async function authorizePublisher(deps: PublishConfigDeps, ref: PublisherRef): Promise<Publisher> {
   const known = deps.publishConfigs.keys.get(publisherKey(ref));
   const config = known && deps.publishConfigs.configs.get(known.tenantId);
@@ -77,6 +81,11 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
   if (!rows) {
     keys.delete(publisherKey(ref));
     throw unauthorized();
+  }
+  if (rows.isSuspended) {
+    // Forgotten, so that the next one is refused before its payload is stored.
+    keys.delete(publisherKey(ref));
+    throw new AppError("tenant_suspended", "The tenant is suspended: it cannot publish.");
   }
   const config = compileConfig(rows);
   // Before it is remembered: what is refused is read afresh each time.

@@ -31,6 +31,8 @@ export async function createSubscription(
     endpointId: input.endpoint_id,
     eventTypePattern: input.event_type_pattern,
     retryPolicy: input.retry_policy ?? null,
+    disabledAt: null,
+    lastDisabledAt: null,
     createdAt: deps.now(),
   };
   return untilFresh(async () => {

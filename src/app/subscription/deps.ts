@@ -8,7 +8,10 @@ export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
     /** False when the endpoint is not as `policies` says. */
     insert(tenantId: string, subscription: Subscription, policies: SubscriptionPolicies): Promise<boolean>;
     find(tenantId: string, id: string): Promise<Subscription | null>;
-    page(tenantId: string, request: PageRequest & { endpointId: string | null }): Promise<Subscription[]>;
+    page(
+      tenantId: string,
+      request: PageRequest & { endpointId: string | null; disabledAfter: number | null },
+    ): Promise<Subscription[]>;
     /** False when subscription or endpoint are not as `from` and `policies` say. */
     update(
       tenantId: string,
@@ -16,6 +19,9 @@ export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
       to: Pick<Subscription, "eventTypePattern" | "retryPolicy">,
       policies: SubscriptionPolicies,
     ): Promise<boolean>;
+    /** Null when there is no such subscription; one that is disabled already stays as it is. */
+    disable(tenantId: string, id: string, now: number): Promise<Subscription | null>;
+    enable(tenantId: string, id: string): Promise<Subscription | null>;
     delete(tenantId: string, id: string, now: number): Promise<boolean>;
   };
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Subscription } from "../../core/model.ts";
 import { notFound } from "../app-error.ts";
+import { Time } from "../field-schemas.ts";
 import { parsePage, readPage, type Page } from "../list-input.ts";
-import { notSupported } from "../parse-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { SubscriptionDeps } from "./deps.ts";
 
@@ -25,11 +25,11 @@ export async function listSubscriptions(
   query: unknown,
 ): Promise<Page<Subscription>> {
   requireReader(principal);
-  const input = parsePage(query, { endpoint_id: z.string().optional(), disabled_after: notSupported() });
-  const endpointId = input.endpoint_id ?? null;
+  const input = parsePage(query, { endpoint_id: z.string().optional(), disabled_after: Time.optional() });
+  const filters = { endpointId: input.endpoint_id ?? null, disabledAfter: input.disabled_after ?? null };
   return readPage(
     input,
-    (request) => deps.subscriptions.page(principal.tenantId, { ...request, endpointId }),
+    (request) => deps.subscriptions.page(principal.tenantId, { ...request, ...filters }),
     (subscription) => subscription,
   );
 }

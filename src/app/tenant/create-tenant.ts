@@ -2,13 +2,13 @@ import { z } from "zod";
 import { createId } from "../../core/ids.ts";
 import type { Tenant } from "../../core/model.ts";
 import { DisplayName } from "../field-schemas.ts";
-import { notSupported, onlySupported, parseInput } from "../parse-input.ts";
+import { notSupported, parseInput } from "../parse-input.ts";
 import type { TenantDeps } from "./deps.ts";
 
 export const CreateTenantInput = z.strictObject({
   name: DisplayName,
-  plan: onlySupported("free"),
-  status: onlySupported("active"),
+  plan: z.enum(["free", "pro", "enterprise"]).default("free"),
+  status: z.enum(["active", "suspended"]).default("active"),
   endpoint_quota: notSupported(),
 });
 export type CreateTenantInput = z.infer<typeof CreateTenantInput>;
@@ -18,14 +18,16 @@ export async function createTenant(deps: TenantDeps, body: unknown): Promise<Ten
   const input = parseInput(CreateTenantInput, body);
   const shard = deps.shards[Math.floor(deps.random() * deps.shards.length)];
   if (shard === undefined) throw new Error("No shard is configured.");
+  const now = deps.now();
   const tenant: Tenant = {
     id: createId("ten", deps.randomBytes(10)),
     name: input.name,
     plan: input.plan,
     status: input.status,
     endpointQuota: null,
+    suspendedAt: input.status === "suspended" ? now : null,
     shard,
-    createdAt: deps.now(),
+    createdAt: now,
   };
   // In this order a crash between the two leaves a row that nothing points to, never a tenant without a row.
   await deps.tenantStore(shard).insert(tenant);

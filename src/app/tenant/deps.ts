@@ -1,5 +1,6 @@
-import type { PageRequest, Tenant } from "../../core/model.ts";
+import type { PageRequest, Tenant, TenantChanges } from "../../core/model.ts";
 import type { Runtime } from "../runtime.ts";
+import type { ReleaseTenantDeps } from "./release-tenant.ts";
 
 /** The directory in the central database says which shard a tenant lives in; its row and all it owns are there. */
 export interface TenantDeps extends Pick<Runtime, "now" | "random" | "randomBytes"> {
@@ -14,9 +15,12 @@ export interface TenantDeps extends Pick<Runtime, "now" | "random" | "randomByte
     insert(tenant: Tenant): Promise<void>;
     find(id: string): Promise<Tenant | null>;
     findMany(ids: string[]): Promise<Tenant[]>;
-    update(id: string, changes: { name: string }): Promise<Tenant | null>;
+    /** A tenant keeps the moment of its suspension when it is suspended again. */
+    update(id: string, changes: TenantChanges, now: number): Promise<Tenant | null>;
     delete(id: string, now: number): Promise<boolean>;
   };
+  /** What is to be done to a tenant's deliveries, in the shard it lives in. */
+  tenantWork(shard: string): ReleaseTenantDeps;
 }
 
 interface DirectoryEntry {

@@ -1,24 +1,32 @@
 import { z } from "zod";
-import type { Tenant } from "../../core/model.ts";
+import type { Tenant, TenantChanges } from "../../core/model.ts";
 import { notFound } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";
-import { notSupported, onlySupported, parseInput } from "../parse-input.ts";
+import { notSupported, parseInput } from "../parse-input.ts";
+import { CreateTenantInput } from "./create-tenant.ts";
 import type { TenantDeps } from "./deps.ts";
 import { getTenant } from "./read-tenant.ts";
+import { releaseTenant } from "./release-tenant.ts";
 
 export const UpdateTenantInput = z.strictObject({
   name: DisplayName.optional(),
-  plan: onlySupported("free"),
-  status: onlySupported("active"),
+  plan: CreateTenantInput.shape.plan.unwrap().optional(),
+  status: CreateTenantInput.shape.status.unwrap().optional(),
   endpoint_quota: notSupported(),
 });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInput>;
 
+/**
+ * Once `suspended` has answered nothing is accepted and no attempt starts; nothing is lost. `active` lets everything go on,
+ * and finishes what an interrupted one left.
+ */
 export async function updateTenant(deps: TenantDeps, id: string, body: unknown): Promise<Tenant> {
   const input = parseInput(UpdateTenantInput, body);
   const present = await getTenant(deps, id);
-  if (input.name === undefined) return present;
-  const updated = await deps.tenantStore(present.shard).update(id, { name: input.name });
+  const changes: TenantChanges = { name: input.name, plan: input.plan, status: input.status };
+  if (Object.values(changes).every((value) => value === undefined)) return present;
+  const updated = await deps.tenantStore(present.shard).update(id, changes, deps.now());
   if (!updated) throw notFound("tenant");
+  if (input.status === "active") await releaseTenant(deps.tenantWork(present.shard), id);
   return updated;
 }

@@ -1,5 +1,6 @@
 import type { Subscription } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
+import { presentTime } from "./time.ts";
 
 /** What is not built yet shows the one value it can have. */
 export function presentSubscription(subscription: Subscription) {
@@ -11,8 +12,8 @@ export function presentSubscription(subscription: Subscription) {
     schema_version: null,
     entitlement_scope: null,
     retry_policy: subscription.retryPolicy,
-    disabled_at: null,
-    last_disabled_at: null,
+    disabled_at: presentTime(subscription.disabledAt),
+    last_disabled_at: presentTime(subscription.lastDisabledAt),
     created_at: formatTime(subscription.createdAt),
   };
 }

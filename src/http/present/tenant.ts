@@ -1,5 +1,6 @@
 import type { Tenant } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
+import { presentTime } from "./time.ts";
 
 export function presentTenant(tenant: Tenant) {
   return {
@@ -8,6 +9,7 @@ export function presentTenant(tenant: Tenant) {
     plan: tenant.plan,
     status: tenant.status,
     endpoint_quota: tenant.endpointQuota,
+    suspended_at: presentTime(tenant.suspendedAt),
     created_at: formatTime(tenant.createdAt),
   };
 }

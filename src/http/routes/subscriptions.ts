@@ -2,11 +2,12 @@ import { Hono } from "hono";
 import { createSubscription } from "../../app/subscription/create-subscription.ts";
 import { deleteSubscription } from "../../app/subscription/delete-subscription.ts";
 import { getSubscription, listSubscriptions } from "../../app/subscription/read-subscription.ts";
+import { disableSubscription, enableSubscription } from "../../app/subscription/switch-subscription.ts";
 import { updateSubscription } from "../../app/subscription/update-subscription.ts";
 import type { HttpContext } from "../context.ts";
 import { presentPage } from "../present/page.ts";
 import { presentSubscription } from "../present/subscription.ts";
-import { readJson, readQuery } from "../request.ts";
+import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const subscriptionRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
@@ -28,4 +29,14 @@ export const subscriptionRoutes = new Hono<HttpContext>()
   .delete("/:id", async (c) => {
     await deleteSubscription(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
+  })
+  .post("/:id/disable", async (c) => {
+    await readNothing(c);
+    const subscription = await disableSubscription(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentSubscription(subscription));
+  })
+  .post("/:id/enable", async (c) => {
+    await readNothing(c);
+    const subscription = await enableSubscription(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.json(presentSubscription(subscription));
   });

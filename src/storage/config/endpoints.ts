@@ -1,4 +1,4 @@
-import { and, desc, eq, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gt, isNotNull, isNull, sql, type SQL } from "drizzle-orm";
 import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
 import type {
   Endpoint,
@@ -56,8 +56,16 @@ export function createEndpointStore(d1: D1Database) {
       return rows[0] ? toEndpoint(rows[0]) : null;
     },
 
-    async page(tenantId: string, { limit, after }: PageRequest): Promise<Endpoint[]> {
-      const rows = await selectLiving(db, tenantId, afterKey(endpoint.createdAt, endpoint.id, after))
+    /** By `endpoint_living`: the filter looks at no more rows than the tenant has endpoints. */
+    async page(
+      tenantId: string,
+      { limit, after, disabledAfter }: PageRequest & { disabledAfter: number | null },
+    ): Promise<Endpoint[]> {
+      const wanted = and(
+        afterKey(endpoint.createdAt, endpoint.id, after),
+        disabledAfter === null ? undefined : gt(endpoint.lastDisabledAt, disabledAfter),
+      );
+      const rows = await selectLiving(db, tenantId, wanted)
         .orderBy(desc(endpoint.createdAt), desc(endpoint.id))
         .limit(limit);
       return rows.map(toEndpoint);

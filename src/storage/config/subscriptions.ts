@@ -1,4 +1,4 @@
-import { and, desc, eq, isNull, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, sql, type SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
 import type { RetryPolicyInput } from "../../core/retry-policy.ts";
@@ -11,12 +11,21 @@ const columns = {
   endpointId: subscription.endpointId,
   eventTypePattern: subscription.eventTypePattern,
   retryPolicy: subscription.retryPolicy,
+  disabledAt: subscription.disabledAt,
+  lastDisabledAt: subscription.lastDisabledAt,
   createdAt: subscription.createdAt,
 };
 type SubscriptionRow = { [Column in keyof typeof columns]: (typeof subscription.$inferSelect)[Column] };
 
 export function createSubscriptionStore(d1: D1Database) {
   const db = drizzle(d1);
+  const change = async (tenantId: string, id: string, set: Record<string, SQL | null>) => {
+    const [rows] = await db.batch([
+      db.update(subscription).set(set).where(isLiving(tenantId, id)).returning(columns),
+      bumpTenantRevision(db, tenantId),
+    ]);
+    return rows[0] ? toSubscription(rows[0]) : null;
+  };
   return {
     /** False, and nothing stored, when the endpoint is gone or its policy is no longer `policies.endpoint`. */
     async insert(tenantId: string, row: Subscription, policies: SubscriptionPolicies): Promise<boolean> {
@@ -39,9 +48,15 @@ export function createSubscriptionStore(d1: D1Database) {
       return rows[0] ? toSubscription(rows[0]) : null;
     },
 
+    /** By `subscription_living`: the filters look at no more rows than the tenant has subscriptions. */
     async page(
       tenantId: string,
-      { limit, after, endpointId }: PageRequest & { endpointId: string | null },
+      {
+        limit,
+        after,
+        endpointId,
+        disabledAfter,
+      }: PageRequest & { endpointId: string | null; disabledAfter: number | null },
     ): Promise<Subscription[]> {
       const rows = await db
         .select(columns)
@@ -50,6 +65,7 @@ export function createSubscriptionStore(d1: D1Database) {
           and(
             eq(subscription.tenantId, tenantId),
             endpointId === null ? undefined : eq(subscription.endpointId, endpointId),
+            disabledAfter === null ? undefined : gt(subscription.lastDisabledAt, disabledAfter),
             isNull(subscription.deletedAt),
             afterKey(subscription.createdAt, subscription.id, after),
           ),
@@ -85,6 +101,7 @@ export function createSubscriptionStore(d1: D1Database) {
               isLiving(tenantId, from.id),
               eq(subscription.eventTypePattern, from.eventTypePattern),
               sql`${subscription.retryPolicy} is ${toText(from.retryPolicy)}`,
+              sql`${subscription.disabledAt} is ${from.disabledAt}`,
               endpointHasPolicy(tenantId, from.endpointId, seen.id),
             ),
           )
@@ -92,6 +109,19 @@ export function createSubscriptionStore(d1: D1Database) {
         bumpTenantRevision(db, tenantId),
       ]);
       return updated.length > 0;
+    },
+
+    /** Disables one that is not; null when there is none. */
+    async disable(tenantId: string, id: string, now: number): Promise<Subscription | null> {
+      return change(tenantId, id, {
+        disabledAt: sql`coalesce(${subscription.disabledAt}, ${now})`,
+        lastDisabledAt: sql`iif(${subscription.disabledAt} is null, ${now}, ${subscription.lastDisabledAt})`,
+      });
+    },
+
+    /** Null when there is no such subscription. */
+    async enable(tenantId: string, id: string): Promise<Subscription | null> {
+      return change(tenantId, id, { disabledAt: null });
     },
 
     /** False when there is no such subscription. */

@@ -1,8 +1,8 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { PageRequest, Tenant } from "../../core/model.ts";
+import type { PageRequest, Tenant, TenantChanges } from "../../core/model.ts";
 import { apiKey, endpoint, source, subscription, tenant, tenantDirectory } from "../schema.ts";
-import { afterKey } from "./statements.ts";
+import { afterKey, orKeep } from "./statements.ts";
 
 const directoryColumns = {
   tenantId: tenantDirectory.tenantId,
@@ -44,6 +44,7 @@ const tenantColumns = {
   plan: tenant.plan,
   status: tenant.status,
   endpointQuota: tenant.endpointQuota,
+  suspendedAt: tenant.suspendedAt,
   shard: tenant.shard,
   createdAt: tenant.createdAt,
 };
@@ -72,10 +73,26 @@ export function createTenantStore(shard: D1Database) {
       return rows as Tenant[];
     },
 
-    async update(id: string, changes: { name: string }): Promise<Tenant | null> {
+    /** Null when there is no such tenant. Suspending one that is, or reactivating one that is not, moves no clock. */
+    async update(
+      id: string,
+      { name, plan, status, endpointQuota }: TenantChanges,
+      now: number,
+    ): Promise<Tenant | null> {
       const rows = await db
         .update(tenant)
-        .set({ ...changes, revision: sql`${tenant.revision} + 1` })
+        .set({
+          name: orKeep(name, tenant.name),
+          plan: orKeep(plan, tenant.plan),
+          status: orKeep(status, tenant.status),
+          endpointQuota: orKeep(endpointQuota, tenant.endpointQuota),
+          ...(status === "suspended" && { suspendedAt: sql`coalesce(${tenant.suspendedAt}, ${now})` }),
+          ...(status === "active" && {
+            suspendedAt: null,
+            resumedAt: sql`iif(${tenant.status} = 'active', ${tenant.resumedAt}, ${now})`,
+          }),
+          revision: sql`${tenant.revision} + 1`,
+        })
         .where(isLiving(id))
         .returning(tenantColumns);
       return (rows[0] as Tenant | undefined) ?? null;

@@ -19,7 +19,7 @@ export function createActLedger(db: D1Database) {
       const { meta } = await db
         .prepare(
           `update delivery set next_attempt_at = ?5 where ${KEY} and status = 'pending' and hold_until is null
-             and exists (select 1 from endpoint e
+             and exists (select 1 from endpoint e cross join tenant t on t.id = e.tenant_id and t.status = 'active'
                where e.tenant_id = ?1 and e.id = ?3 and e.disabled_at is null
                  and e.paused_at is null and e.deleted_at is null)`,
         )
@@ -168,8 +168,8 @@ export function createActLedger(db: D1Database) {
     },
 
     /**
-     * Puts up to CHUNK held deliveries of an endpoint that is not disabled any more, or deleted, back among the due ones, oldest first; gives them back.
-     * An empty answer says that none is left. delivery_lane.
+     * Puts up to CHUNK held deliveries of an endpoint that nothing holds any more, or that is deleted, back among the due
+     * ones, oldest first; gives them back. An empty answer says that none is left. delivery_lane.
      */
     async releaseHeldPart(tenantId: string, endpointId: string, now: number) {
       const { results } = await db
@@ -181,8 +181,9 @@ export function createActLedger(db: D1Database) {
              where endpoint_id = ?2 and lane_key is not null and terminal_at is null and tenant_id = ?1
                and hold_until is not null
              order by lane_key, lane_position limit ${CHUNK})
-             and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2
-               and (e.disabled_at is null and e.paused_at is null or e.deleted_at is not null))
+             and exists (select 1 from endpoint e cross join tenant t on t.id = e.tenant_id
+               where e.tenant_id = ?1 and e.id = ?2 and (e.deleted_at is not null
+                 or e.disabled_at is null and e.paused_at is null and t.status = 'active'))
            returning event_id, replay_no, attempt_count`,
         )
         .bind(tenantId, endpointId, now)

@@ -2,6 +2,7 @@ import type { DeliveryStatus } from "../../core/model.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { OutboundEvent } from "../../core/outbound.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { PAUSED_AT, RESUMED_AT } from "./suspension.ts";
 
 export type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 
@@ -28,6 +29,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     revision: number;
     payloadFormat: "envelope" | "raw";
     timeoutMs: number;
+    /** Also while its tenant is suspended. */
     pausedAt: number | null;
     resumedAt: number | null;
     disabledAt: number | null;
@@ -57,12 +59,14 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, s.name as source_name,
-  ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.paused_at, ep.resumed_at, ep.disabled_at, ep.deleted_at,
+  ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
+  ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at,
   ep.route, ep.lane_generation`;
 
 export const LOADED_JOINS = `cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
   cross join source s on s.tenant_id = e.tenant_id and s.id = e.source_id
   cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
+  cross join tenant t on t.id = d.tenant_id
   cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id`;
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
@@ -104,7 +108,7 @@ export function createDeliverLedger(db: D1Database) {
       return new Set(results.flatMap(({ results: rows }) => rows.map(({ token }) => token)));
     },
 
-    /** Holds deliveries whose endpoint is paused or disabled: out of the due index, until it goes on or their time is up. */
+    /** Holds deliveries whose endpoint is paused or disabled, or their tenant suspended: out of the due index, until it goes on or their time is up. */
     async holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void> {
       await db.batch(
         holds.map(({ tenantId, eventId, endpointId, replayNo, holdUntil }) =>
@@ -112,8 +116,9 @@ export function createDeliverLedger(db: D1Database) {
             .prepare(
               `update delivery set lane_key = ' ' || event_id, lane_position = replay_no, hold_until = ?5
                where ${KEY} and status = 'pending' and lane_key is null
-                 and exists (select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3
-                   and (e.paused_at is not null or e.disabled_at is not null))`,
+                 and exists (select 1 from endpoint e cross join tenant t on t.id = e.tenant_id
+                   where e.tenant_id = ?1 and e.id = ?3
+                     and (e.paused_at is not null or e.disabled_at is not null or t.status <> 'active'))`,
             )
             .bind(tenantId, eventId, endpointId, replayNo, holdUntil),
         ),
@@ -160,7 +165,8 @@ function claimDelivery(db: D1Database, claim: Claim, now: number): D1PreparedSta
        where ${KEY} and (token = ?5 or (
          status = 'pending' and lane_key is null and attempt_count = ?6 - 1 and next_attempt_at <= ?7
          and exists (
-           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'queue'
+           select 1 from endpoint e cross join tenant t on t.id = e.tenant_id and t.status = 'active'
+           where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'queue'
              and e.paused_at is null and e.disabled_at is null and e.deleted_at is null)))
        returning token`,
     )

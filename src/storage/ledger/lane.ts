@@ -10,6 +10,7 @@ import {
 } from "./deliver.ts";
 import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
+import { PAUSED_AT } from "./suspension.ts";
 
 type Row = Record<string, any>;
 
@@ -22,6 +23,7 @@ export interface LaneSettings {
   ratePerSecond: number | null;
   maxHeadHoldSeconds: number | null;
   laneGeneration: number;
+  /** Also while its tenant is suspended. */
   pausedAt: number | null;
   disabledAt: number | null;
   deletedAt: number | null;
@@ -57,9 +59,9 @@ export function createLaneLedger(db: D1Database) {
       const [settings, rows, blocks, secrets] = await db.batch<Row>([
         db
           .prepare(
-            `select revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
-                    lane_generation, paused_at, disabled_at, deleted_at
-             from endpoint where tenant_id = ? and id = ?`,
+            `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
+                    lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at
+             from endpoint ep cross join tenant t on t.id = ep.tenant_id where ep.tenant_id = ? and ep.id = ?`,
           )
           .bind(tenantId, endpointId),
         db
@@ -123,8 +125,9 @@ export function createLaneLedger(db: D1Database) {
       const [settings, blocks, heads, depth] = await db.batch<Row>([
         db
           .prepare(
-            `select ordering_mode, paused_at, disabled_at from endpoint
-             where tenant_id = ? and id = ? and deleted_at is null`,
+            `select ordering_mode, ${PAUSED_AT} as paused_at, disabled_at
+             from endpoint ep cross join tenant t on t.id = ep.tenant_id
+             where ep.tenant_id = ? and ep.id = ? and ep.deleted_at is null`,
           )
           .bind(tenantId, endpointId),
         db
@@ -262,8 +265,8 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
          and not exists (
            select 1 from ${standingBlocks("?7")} where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
          and exists (
-           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'lane'
-             and e.lane_generation = ?10
+           select 1 from endpoint e cross join tenant t on t.id = e.tenant_id and t.status = 'active'
+           where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'lane' and e.lane_generation = ?10
              and e.paused_at is null and e.disabled_at is null and e.deleted_at is null)))
        returning token`,
     )

@@ -10,6 +10,7 @@ export interface PublishConfigRows {
   tenantId: string;
   plan: Plan;
   revision: number;
+  isSuspended: boolean;
   /** Null when the operator acts for the tenant. */
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
   sources: { id: string; name: string; allowedEventTypes: string[] }[];
@@ -52,7 +53,9 @@ export function createPublishLedger(db: D1Database) {
       // api_key_hash, or the tenant's primary key.
       const tenant = byKey ? "(select tenant_id from api_key where key_hash = ?1 and revoked_at is null)" : "?1";
       const [tenants, keys, sources, subscriptions] = await db.batch<Record<string, unknown>>([
-        db.prepare(`select id, plan, revision from tenant where id = ${tenant} and deleted_at is null`).bind(bound),
+        db
+          .prepare(`select id, plan, revision, status from tenant where id = ${tenant} and deleted_at is null`)
+          .bind(bound),
         byKey
           ? db.prepare("select scope, source_id from api_key where key_hash = ?1 and revoked_at is null").bind(bound)
           : db.prepare("select 1 where 0 and ?1").bind(bound),
@@ -83,6 +86,7 @@ export function createPublishLedger(db: D1Database) {
         tenantId: row["id"] as string,
         plan: row["plan"] as Plan,
         revision: row["revision"] as number,
+        isSuspended: row["status"] !== "active",
         key: key ? { scope: key["scope"] as "admin", sourceId: key["source_id"] as string | null } : null,
         sources: sources!.results.map((source) => ({
           id: source["id"] as string,

@@ -105,31 +105,46 @@ export function createWatchLedger(db: D1Database) {
       }));
     },
 
-    /** Held deliveries whose waiting has ended. delivery_hold. */
+    /**
+     * Held deliveries whose waiting has ended, among the first `limit`. One that was held while its endpoint was disabled, with
+     * its clock running, and is held by a pause or a suspension by now, goes on waiting until its event ends. delivery_hold.
+     */
     async listEndedHolds(now: number, limit: number): Promise<(DeliveryRef & { tenantId: string })[]> {
-      const { results } = await db
-        .prepare(
-          `select tenant_id, event_id, endpoint_id, replay_no from delivery
-           where hold_until is not null and hold_until <= ? order by hold_until limit ?`,
-        )
-        .bind(now, limit)
-        .all<Row>();
-      return results.map(toRef);
+      const ended = (isStopped: string) =>
+        `select h.tenant_id, h.event_id, h.endpoint_id, h.replay_no from (
+           select tenant_id, event_id, endpoint_id, replay_no, expires_at from delivery
+           where hold_until is not null and hold_until <= ?1 order by hold_until limit ?2) h
+         cross join endpoint ep on ep.tenant_id = h.tenant_id and ep.id = h.endpoint_id
+         cross join tenant t on t.id = h.tenant_id
+         where ${isStopped} (h.expires_at > ?1 and ep.disabled_at is null and ep.deleted_at is null
+           and (ep.paused_at is not null or t.status <> 'active'))`;
+      const [, rows] = await db.batch<Row>([
+        db
+          .prepare(
+            `update delivery set hold_until = expires_at
+             where (tenant_id, event_id, endpoint_id, replay_no) in (${ended("")})`,
+          )
+          .bind(now, limit),
+        db.prepare(ended("not")).bind(now, limit),
+      ]);
+      return rows!.results.map(toRef);
     },
 
     /**
-     * Endpoints that are enabled or deleted though deliveries are held for them, among those of the next `limit` held
+     * Endpoints that nothing holds any more, or that are deleted, though deliveries are held for them, among those of the next `limit` held
      * deliveries behind `after`: a change that died half-way. delivery_hold.
      */
     async listStrandedHolds(after: HoldKey | null, limit: number) {
       const { results } = await db
         .prepare(
-          `select h.*, (ep.disabled_at is not null or ep.paused_at is not null) and ep.deleted_at is null as holds from (
+          `select h.*, ep.deleted_at is null
+             and (ep.disabled_at is not null or ep.paused_at is not null or t.status <> 'active') as holds from (
              select hold_until, tenant_id, event_id, endpoint_id, replay_no from delivery
              where hold_until is not null and hold_until >= ?1
                and (hold_until, tenant_id, event_id, endpoint_id, replay_no) > (?1, ?2, ?3, ?4, ?5)
              order by hold_until, tenant_id, event_id, endpoint_id, replay_no limit ?6) h
-           cross join endpoint ep on ep.tenant_id = h.tenant_id and ep.id = h.endpoint_id`,
+           cross join endpoint ep on ep.tenant_id = h.tenant_id and ep.id = h.endpoint_id
+           cross join tenant t on t.id = h.tenant_id`,
         )
         .bind(...(after ?? [-1, "", "", "", 0]), limit)
         .all<Row>();
@@ -154,7 +169,8 @@ export function createWatchLedger(db: D1Database) {
              select (select min(endpoint_id) from delivery where ${OPEN_IN_LANE} and endpoint_id > lane.endpoint_id), n + 1
              from lane where lane.endpoint_id is not null and n < ?3)
            select l.endpoint_id, l.tenant_id, ep.lane_generation,
-             ep.route = 'lane' and ep.paused_at is null and ep.disabled_at is null and (
+             ep.route = 'lane' and (ep.deleted_at is not null
+               or ep.paused_at is null and ep.disabled_at is null and t.status = 'active') and (
                select count(*) = 200 or min(next_attempt_at) <= ?2
                from (select next_attempt_at from delivery x where x.endpoint_id = l.endpoint_id
                  and x.terminal_at is null and x.lane_key is not null order by lane_key, lane_position limit 200)) as is_overdue
@@ -162,6 +178,7 @@ export function createWatchLedger(db: D1Database) {
                    and x.terminal_at is null and x.lane_key is not null limit 1) as tenant_id
                  from lane where endpoint_id is not null) l
            cross join endpoint ep on ep.tenant_id = l.tenant_id and ep.id = l.endpoint_id
+           cross join tenant t on t.id = l.tenant_id
            order by l.endpoint_id`,
         )
         .bind(after, overdueBefore, limit)

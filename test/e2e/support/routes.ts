@@ -48,6 +48,8 @@ export const ROUTES: Route[] = [
   { method: "GET", path: "/v1/endpoints/:id/secrets", access: "read" },
   { method: "POST", path: "/v1/endpoints/:id/secrets/rotate", access: "admin" },
   ...crud("subscriptions", OWN, { endpoint_id: "ep_0", event_type_pattern: "*" }, { event_type_pattern: "taken" }),
+  { method: "POST", path: "/v1/subscriptions/:id/disable", access: "admin" },
+  { method: "POST", path: "/v1/subscriptions/:id/enable", access: "admin" },
   ...crud("api-keys", OWN, { scope: "read" }, { name: "taken" }),
   ...crud("tenants", OPERATORS, { name: "taken" }, { name: "taken" }),
 ];

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { AppError } from "../../../src/app/app-error.ts";
-import { notSupported, onlySupported, parseInput } from "../../../src/app/parse-input.ts";
+import { notSupported, parseInput } from "../../../src/app/parse-input.ts";
 
 const Input = z.strictObject({
   name: z.string(),
   size: z.int().min(1).optional(),
   filter: notSupported(),
-  mode: onlySupported("unordered"),
   parts: z.array(z.strictObject({ type: z.string() })).optional(),
 });
 
@@ -25,7 +24,7 @@ function pathsOf({ errors }: AppError): string[] | undefined {
 }
 
 test("good input comes back as the schema's type", () => {
-  expect(parseInput(Input, { name: "a", size: 2 })).toEqual({ name: "a", size: 2, mode: "unordered" });
+  expect(parseInput(Input, { name: "a", size: 2 })).toEqual({ name: "a", size: 2 });
 });
 
 describe("bad input", () => {
@@ -61,13 +60,6 @@ describe("parts of the contract that are not built", () => {
       expect(refusal({ name: "a", filter })).toMatchObject({ code: "not_supported", errors: [{ path: "filter" }] });
     }
     expect(parseInput(Input, { name: "a", filter: null })).toMatchObject({ name: "a" });
-  });
-
-  test("a field that takes one value takes that one, and refuses any other as not supported", () => {
-    expect(parseInput(Input, { name: "a", mode: "unordered" }).mode).toBe("unordered");
-    for (const mode of ["strict", "", null, 1]) {
-      expect(refusal({ name: "a", mode })).toMatchObject({ code: "not_supported", errors: [{ path: "mode" }] });
-    }
   });
 
   test("outweigh what is merely wrong, which is named beside them", () => {

@@ -19,6 +19,7 @@ function scene() {
   const revisions = new Map<string, number>();
   const keys = new Map<string, { tenantId: string; key: Key }>();
   const loads: string[] = [];
+  const suspended = new Set<string>();
   const nameOf = (ref: PublisherRef) => ("keyHash" in ref ? ref.keyHash.join(".") : ref.tenantId);
   const deps: PublishConfigDeps = {
     publishConfigs: createPublishConfigCache(),
@@ -28,12 +29,15 @@ function scene() {
       const revision = revisions.get(known?.tenantId ?? "");
       if (!known || revision === undefined) return null;
       const source = { id: `src_${revision}`, name: "shop", allowedEventTypes: ["order.*", "user.made"] };
-      return { tenantId: known.tenantId, plan: "free", revision, key: known.key, sources: [source], subscriptions: [] };
+      const isSuspended = suspended.has(known.tenantId);
+      const { tenantId, key } = known;
+      return { tenantId, plan: "free", revision, isSuspended, key, sources: [source], subscriptions: [] };
     },
   };
   return {
     deps,
     loads,
+    suspended,
     write: (tenantId: string) => void revisions.set(tenantId, (revisions.get(tenantId) ?? 0) + 1),
     grant: (ref: PublisherRef, tenantId: string, key: Key) => void keys.set(nameOf(ref), { tenantId, key }),
     revoke: (ref: PublisherRef) => void keys.delete(nameOf(ref)),
@@ -64,6 +68,24 @@ describe("who publishes", () => {
       expect(await codeOf(authorizePublisher(deps, keyRef(1)))).toBe("forbidden");
       expect(await codeOf(authorizePublisher(deps, keyRef(9)))).toBe("unauthorized");
     }
+  });
+
+  test("nobody publishes for a suspended tenant; what was remembered of it is forgotten", async () => {
+    const { deps, loads, suspended, write, grant } = scene();
+    write("ten_a");
+    grant(keyRef(1), "ten_a", ADMIN);
+    await authorizePublisher(deps, keyRef(1));
+    suspended.add("ten_a");
+    write("ten_a");
+    // As a commit does that finds another revision.
+    expect(await codeOf(reloadPublisher(deps, keyRef(1)))).toBe("tenant_suspended");
+    for (const ref of [keyRef(1), { tenantId: "ten_a" }]) {
+      expect(await codeOf(authorizePublisher(deps, ref))).toBe("tenant_suspended");
+    }
+    expect(loads).toHaveLength(4);
+    suspended.delete("ten_a");
+    write("ten_a");
+    expect((await authorizePublisher(deps, keyRef(1))).config.revision).toBe(3);
   });
 
   test("a source allows what one of its patterns matches and nothing else", async () => {

@@ -49,6 +49,8 @@ const SUBSCRIPTION: Subscription = {
   endpointId: "ep_1",
   eventTypePattern: "*",
   retryPolicy: { max_attempts: 2 },
+  disabledAt: null,
+  lastDisabledAt: null,
   createdAt: 1,
 };
 
@@ -74,6 +76,7 @@ beforeEach(async () => {
     plan: "free",
     status: "active",
     endpointQuota: null,
+    suspendedAt: null,
     shard: "0",
     createdAt: 1,
   });

@@ -18,6 +18,7 @@ test("a tenant shows what it was made with, then and later", async () => {
       plan: "free",
       status: "active",
       endpoint_quota: null,
+      suspended_at: null,
     },
   });
   expect((await operator.get(`/v1/tenants/${made.body.id}`)).body).toEqual(made.body);
@@ -33,13 +34,28 @@ test.each([{}, { name: "" }, { name: "x".repeat(129) }, { name: "a\u0000b" }, { 
   },
 );
 
-test.each([{ plan: "pro" }, { status: "suspended" }, { endpoint_quota: 5 }])(
-  "%j is refused as not built",
+test.each([{ plan: "gold" }, { plan: null }, { status: "paused" }, { suspended_at: null }])(
+  "%j is refused as invalid, at creation and in a change, and changes nothing",
   async (part) => {
-    const refused = await operator.post("/v1/tenants", { name: "x", ...part });
-    expect(refused).toMatchObject({ status: 422, body: { code: "not_supported" } });
+    const expected = { status: 422, body: { code: "validation_failed", errors: [{ path: Object.keys(part)[0] }] } };
+    expect(await operator.post("/v1/tenants", { name: "x", ...part })).toMatchObject(expected);
+    const { body: tenant } = await operator.post("/v1/tenants", { name: "x" });
+    expect(await operator.patch(`/v1/tenants/${tenant.id}`, { name: "y", ...part })).toMatchObject(expected);
+    expect((await operator.get(`/v1/tenants/${tenant.id}`)).body).toEqual(tenant);
   },
 );
+
+test("a tenant may be made suspended; plan and status change, and a change touches only what it names", async () => {
+  const made = await operator.post("/v1/tenants", { name: "x", plan: "pro", status: "suspended" });
+  expect(made.body).toMatchObject({ plan: "pro", status: "suspended", suspended_at: made.body.created_at });
+  const path = `/v1/tenants/${made.body.id}`;
+  expect((await operator.patch(path, { plan: "enterprise" })).body).toEqual({ ...made.body, plan: "enterprise" });
+  // Suspending it again does not move the moment.
+  expect((await operator.patch(path, { status: "suspended" })).body).toEqual({ ...made.body, plan: "enterprise" });
+  const active = { ...made.body, plan: "enterprise", status: "active", suspended_at: null };
+  expect((await operator.patch(path, { status: "active" })).body).toEqual(active);
+  expect((await operator.patch(path, { status: "active" })).body).toEqual(active);
+});
 
 test("the list has every living tenant, newest first, and passes over deleted ones", async () => {
   const made: string[] = [];
