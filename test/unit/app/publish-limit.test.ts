@@ -26,7 +26,8 @@ function scene() {
       state.trips++;
       if (!("keyHash" in ref) || !keys.has(ref.keyHash.join())) return null;
       const key = { scope: "admin" as const, sourceId: null };
-      return { tenantId: "ten_a", plan: state.plan, revision: 1, key, sources: [], subscriptions: [] };
+      const own = { tenantId: "ten_a", plan: state.plan, revision: 1, isSuspended: false };
+      return { ...own, key, sources: [], subscriptions: [] };
     },
     async countPublish(plan, whose, id) {
       if (state.limiterFails) throw new Error("limiter away");
