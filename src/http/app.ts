@@ -9,6 +9,7 @@ import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { docsRoutes } from "./routes/docs.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -36,6 +37,7 @@ export function createApp(options: AppOptions) {
     c.header("Cache-Control", "no-store");
   });
   app.get("/health", (c) => c.json({ status: "ok" }));
+  app.route("/", docsRoutes);
   app.use("/v1/*", async (c, next) => {
     c.set("central", options.composeCentral(c.env));
     await next();

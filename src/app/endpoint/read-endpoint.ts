@@ -5,6 +5,8 @@ import { notSupported } from "../parse-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { EndpointDeps } from "./deps.ts";
 
+export const ListEndpointsInput = { disabled_after: notSupported() };
+
 type ReadEndpointDeps = Pick<EndpointDeps, "endpoints">;
 
 export async function getEndpoint(deps: ReadEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
@@ -21,7 +23,7 @@ export async function listEndpoints(
 ): Promise<Page<Endpoint>> {
   requireReader(principal);
   return readPage(
-    parsePage(query, { disabled_after: notSupported() }),
+    parsePage(query, ListEndpointsInput),
     (request) => deps.endpoints.page(principal.tenantId, request),
     (endpoint) => endpoint,
   );

@@ -6,6 +6,8 @@ import { notSupported } from "../parse-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { SubscriptionDeps } from "./deps.ts";
 
+export const ListSubscriptionsInput = { endpoint_id: z.string().optional(), disabled_after: notSupported() };
+
 type ReadSubscriptionDeps = Pick<SubscriptionDeps, "subscriptions">;
 
 export async function getSubscription(
@@ -25,7 +27,7 @@ export async function listSubscriptions(
   query: unknown,
 ): Promise<Page<Subscription>> {
   requireReader(principal);
-  const input = parsePage(query, { endpoint_id: z.string().optional(), disabled_after: notSupported() });
+  const input = parsePage(query, ListSubscriptionsInput);
   const endpointId = input.endpoint_id ?? null;
   return readPage(
     input,

@@ -1,0 +1,33 @@
+import { CreateSubscriptionInput } from "../../../app/subscription/create-subscription.ts";
+import { ListSubscriptionsInput } from "../../../app/subscription/read-subscription.ts";
+import { UpdateSubscriptionInput } from "../../../app/subscription/update-subscription.ts";
+import { SubscriptionAnswer } from "../../present/subscription.ts";
+import type { Operation } from "../operation.ts";
+import { create, list, OWN, read, remove, update, type Noun } from "./shared.ts";
+
+const SUBSCRIPTION: Noun = {
+  path: "subscriptions",
+  name: "Subscription",
+  one: "a subscription",
+  many: "Subscriptions",
+  access: OWN,
+  row: SubscriptionAnswer,
+  query: ListSubscriptionsInput,
+};
+
+export const subscriptionOperations: Operation[] = [
+  create(SUBSCRIPTION, {
+    schema: CreateSubscriptionInput,
+    example: { endpoint_id: "ep_0000000000000000", event_type_pattern: "order.*" },
+    problems: ["not_supported"],
+  }),
+  list(SUBSCRIPTION, ["not_supported"]),
+  read(SUBSCRIPTION),
+  update(SUBSCRIPTION, {
+    schema: UpdateSubscriptionInput,
+    example: { event_type_pattern: "order.paid" },
+    description: "A `retry_policy` goes over the override there is; null takes the override away.",
+    problems: ["not_supported"],
+  }),
+  remove(SUBSCRIPTION, "It matches nothing more; deliveries it has made go on."),
+];
