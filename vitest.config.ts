@@ -40,6 +40,8 @@ async function workerdProject(name: string, shards: number) {
 
 export default defineConfig({
   test: {
+    // The Worker's line for each request would bury what fails.
+    onConsoleLog: (log) => (log.includes('"event":"request"') ? false : undefined),
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
       await workerdProject("workerd", 1),

@@ -7,6 +7,7 @@ import { describeFault, isStoreFault } from "../core/fault.ts";
 import type { HttpContext } from "./context.ts";
 import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
+import { logRequest } from "./middleware/log-request.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { docsRoutes } from "./routes/docs.ts";
@@ -17,9 +18,12 @@ import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
+import { unknownRoute } from "./unknown-route.ts";
 
 export interface AppOptions extends PublishOptions {
   createRequestId(): string;
+  /** Milliseconds since 1970 UTC. */
+  now(): number;
   composeCentral(env: Env): CentralDeps;
 }
 
@@ -32,10 +36,12 @@ export function createApp(options: AppOptions) {
   app.use(async (c, next) => {
     c.set("requestId", options.createRequestId());
     await next();
+    // A caller's own X-Request-Id is not taken over: it would put foreign text into our log, and two requests under one id.
     c.header("X-Request-Id", c.var.requestId);
     // Nothing that is behind a key belongs into a cache.
     c.header("Cache-Control", "no-store");
   });
+  app.use(logRequest(options.now));
   app.get("/health", (c) => c.json({ status: "ok" }));
   app.route("/", docsRoutes);
   app.use("/v1/*", async (c, next) => {
@@ -57,7 +63,10 @@ export function createApp(options: AppOptions) {
     app.route(path, new Hono<HttpContext>().use(exceptUnknownRoutes(guard)).route("/", routes));
   }
 
-  app.notFound((c) => respond(c, toProblem(new AppError("not_found", "There is no such route."), c.var.requestId)));
+  app.notFound((c) => {
+    const { error, allow } = unknownRoute(app, c);
+    return respond(c, toProblem(error, c.var.requestId), allow === undefined ? {} : { Allow: allow });
+  });
   app.onError((error, c) => {
     if (error instanceof AppError) {
       if (error.cause !== undefined) logFault(c, error.cause);
@@ -79,13 +88,14 @@ function storeAway(): AppError {
   return new AppError("unavailable", "A store the relay needs does not answer. Try again.");
 }
 
-function respond(c: Context<HttpContext>, problem: Problem): Response {
+function respond(c: Context<HttpContext>, problem: Problem, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(problem), {
     status: problem.status,
     headers: {
       "Content-Type": "application/problem+json",
       "X-Request-Id": c.var.requestId,
       "Cache-Control": "no-store",
+      ...headers,
       ...(problem.status === 401 && { "WWW-Authenticate": "Bearer" }),
       ...(problem.status === 503 && { "Retry-After": RETRY_AFTER_SECONDS }),
     },

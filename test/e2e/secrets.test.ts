@@ -82,6 +82,7 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
     });
 
     const all = printed.join("\n");
+    expect(all).toContain('"event":"request"');
     expect(all).toContain('"event":"request_fault"');
     const bare = (secret: string) => secret.replace(/^(whsec_|\w+:)/, "");
     for (const secret of [endpoint.secret, rotated.secret, tenant.adminKey, OPERATOR_TOKEN, localKey, otherKey]) {
