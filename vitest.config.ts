@@ -58,6 +58,8 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
+    // The Worker's lines for requests and attempts would bury what fails.
+    onConsoleLog: (log) => (/"event":"(request|attempt)"/.test(log) ? false : undefined),
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
       await workerdProject("workerd", 1),

@@ -11,6 +11,7 @@ export { Sender } from "./sender/sender.ts";
 
 const app = createApp({
   createRequestId: () => createId("req", crypto.getRandomValues(new Uint8Array(10))),
+  now: () => Date.now(),
   composeCentral,
   composeShard,
   operatorToken: (env) => parseSettings(env).OPERATOR_TOKEN,

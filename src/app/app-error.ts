@@ -7,6 +7,7 @@ export type ErrorCode =
   | "tenant_suspended"
   | "event_type_not_allowed"
   | "not_found"
+  | "method_not_allowed"
   | "name_taken"
   | "endpoint_disabled"
   | "endpoint_deleted"

@@ -7,24 +7,34 @@ export const DisplayName = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,128}$/u, "must be 1 to 128 characters, none of them a control character");
 
+/** What the predicates of core/event-type say, as the document can show it. */
+export const EVENT_TYPE_REGEX = "^(?!hooklane\\.)[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
+const EVENT_TYPE_PATTERN_REGEX = "^(?!hooklane\\.)([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*$";
+
 /** A pattern of event types, in the grammar of `core/event-type`. */
-export const EventTypePattern = z.string().superRefine((text, context) => {
-  const parsed = parseEventTypePattern(text);
-  if (parsed.ok) return;
-  context.addIssue(
-    parsed.error === "malformed_pattern"
-      ? {
-          code: "custom",
-          message: "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters",
-        }
-      : { code: "custom", message: "patterns of hooklane.… are not supported yet", params: { notSupported: true } },
-  );
-});
+export const EventTypePattern = z
+  .string()
+  .superRefine((text, context) => {
+    const parsed = parseEventTypePattern(text);
+    if (parsed.ok) return;
+    context.addIssue(
+      parsed.error === "malformed_pattern"
+        ? {
+            code: "custom",
+            message: "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters",
+          }
+        : { code: "custom", message: "patterns of hooklane.… are not supported yet", params: { notSupported: true } },
+    );
+  })
+  .meta({ pattern: EVENT_TYPE_PATTERN_REGEX, maxLength: 128 });
 
 /** An RFC 3339 time as milliseconds since 1970 UTC. */
-export const Time = z.string().transform((text, context) => {
-  const time = parseTime(text);
-  if (time.ok) return time.value;
-  context.addIssue({ code: "custom", message: "must be an RFC 3339 time, as in 2026-01-31T12:00:00.000Z" });
-  return z.NEVER;
-});
+export const Time = z
+  .string()
+  .transform((text, context) => {
+    const time = parseTime(text);
+    if (time.ok) return time.value;
+    context.addIssue({ code: "custom", message: "must be an RFC 3339 time, as in 2026-01-31T12:00:00.000Z" });
+    return z.NEVER;
+  })
+  .meta({ format: "date-time" });

@@ -10,7 +10,8 @@ const Limit = z
   .string()
   .regex(/^\d{1,3}$/, `must be a whole number from 1 to ${MAX_LIMIT}`)
   .transform(Number)
-  .pipe(z.number().min(1).max(MAX_LIMIT));
+  .pipe(z.number().min(1).max(MAX_LIMIT))
+  .meta({ jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT } });
 
 const Cursor = z.string().transform((text, context): PageKey => {
   const parsed = parseCursor(text, ["number", "string"]);
@@ -25,6 +26,11 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
+/** The query of a list with these parameters of its own. */
+export function listInput<Extra extends z.ZodRawShape>(extra: Extra) {
+  return z.strictObject({ ...extra, limit: Limit.optional(), cursor: Cursor.optional() });
+}
+
 /**
  * Reads the query of a list: `limit` (1–250, default 50), `cursor`, and the list's own parameters in `extra`. Any other
  * parameter is refused (422).
@@ -33,12 +39,11 @@ export function parsePage<Extra extends z.ZodRawShape>(
   query: unknown,
   extra: Extra,
 ): PageRequest & z.infer<z.ZodObject<Extra>> {
-  const schema = z.strictObject({ ...extra, limit: Limit.optional(), cursor: Cursor.optional() });
   const {
     limit = DEFAULT_LIMIT,
     cursor = null,
     ...own
-  } = parseInput(schema, query) as {
+  } = parseInput(listInput(extra), query) as {
     limit?: number;
     cursor?: PageKey;
   };

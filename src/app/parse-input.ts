@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { AppError, type FieldError } from "./app-error.ts";
 
+/** What is marked so is left out of the OpenAPI document. */
+export const NOT_BUILT = "notBuilt";
+
 /** Marks a field of the contract whose behaviour is not built: giving it is refused, leaving it out or null is not. */
 export function notSupported() {
   return z
@@ -9,7 +12,8 @@ export function notSupported() {
     .superRefine((value, context) => {
       if (value === undefined || value === null) return;
       context.addIssue({ code: "custom", message: "is not supported yet", params: { notSupported: true } });
-    });
+    })
+    .meta({ [NOT_BUILT]: true });
 }
 
 /**

@@ -18,25 +18,28 @@ export const ERROR_CLASSES = [
 
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 
-export type OutcomeClass = "success" | "transient" | "rejected" | "unreachable";
+export const OUTCOME_CLASSES = ["success", "transient", "rejected", "unreachable"] as const;
+export type OutcomeClass = (typeof OUTCOME_CLASSES)[number];
 
 /** Why a delivery ended: `delivery.final_outcome`. */
-export type FinalOutcome =
-  | "delivered"
-  | "rejected"
-  | "exhausted"
-  | "same_error"
-  | "gone"
-  | "expired"
-  | "held_too_long"
-  | "endpoint_disabled"
-  | "endpoint_deleted"
-  | "destination_blocked"
-  | "version_retired"
-  | "version_not_published"
-  | "payload_missing"
-  | "cancelled"
-  | "abandoned";
+export const FINAL_OUTCOMES = [
+  "delivered",
+  "rejected",
+  "exhausted",
+  "same_error",
+  "gone",
+  "expired",
+  "held_too_long",
+  "endpoint_disabled",
+  "endpoint_deleted",
+  "destination_blocked",
+  "version_retired",
+  "version_not_published",
+  "payload_missing",
+  "cancelled",
+  "abandoned",
+] as const;
+export type FinalOutcome = (typeof FINAL_OUTCOMES)[number];
 
 /** What the wire did with one request. */
 export type WireResult =

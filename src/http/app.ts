@@ -8,9 +8,11 @@ import type { HttpContext } from "./context.ts";
 import { boundUrl } from "./middleware/bound-url.ts";
 import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
+import { logRequest } from "./middleware/log-request.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { docsRoutes } from "./routes/docs.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -18,9 +20,12 @@ import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
+import { unknownRoute } from "./unknown-route.ts";
 
 export interface AppOptions extends PublishOptions {
   createRequestId(): string;
+  /** Milliseconds since 1970 UTC. */
+  now(): number;
   composeCentral(env: Env, context: ExecutionContext): CentralDeps;
 }
 
@@ -33,12 +38,15 @@ export function createApp(options: AppOptions) {
   app.use(async (c, next) => {
     c.set("requestId", options.createRequestId());
     await next();
+    // A caller's own X-Request-Id is not taken over: it would put foreign text into our log, and two requests under one id.
     c.header("X-Request-Id", c.var.requestId);
     // Nothing that is behind a key belongs into a cache.
     c.header("Cache-Control", "no-store");
   });
+  app.use(logRequest(options.now));
   app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
+  app.route("/", docsRoutes);
   app.use("/v1/*", async (c, next) => {
     c.set("central", options.composeCentral(c.env, c.executionCtx as ExecutionContext));
     await next();
@@ -58,7 +66,10 @@ export function createApp(options: AppOptions) {
     app.route(path, new Hono<HttpContext>().use(exceptUnknownRoutes(guard)).route("/", routes));
   }
 
-  app.notFound((c) => respond(c, toProblem(new AppError("not_found", "There is no such route."), c.var.requestId)));
+  app.notFound((c) => {
+    const { error, allow } = unknownRoute(app, c);
+    return respond(c, toProblem(error, c.var.requestId), allow === undefined ? {} : { Allow: allow });
+  });
   app.onError((error, c) => {
     if (error instanceof AppError) {
       if (error.cause !== undefined) logFault(c, error.cause);

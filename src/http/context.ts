@@ -10,5 +10,7 @@ export interface HttpContext {
     /** The adapters of the shard the caller's tenant lives in. */
     deps: ShardDeps;
     principal: Principal;
+    /** Who publishes, where there is no principal: for the log. */
+    tenantId: string;
   };
 }

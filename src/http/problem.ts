@@ -1,4 +1,6 @@
+import { z } from "zod";
 import type { AppError, ErrorCode, FieldError } from "../app/app-error.ts";
+import { ANSWERS } from "./openapi/registries.ts";
 
 /** code → HTTP status and title: the one place where a refusal gets its status. */
 const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: string }> = {
@@ -9,6 +11,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   tenant_suspended: { status: 403, title: "Tenant suspended" },
   event_type_not_allowed: { status: 403, title: "Event type not allowed" },
   not_found: { status: 404, title: "Not found" },
+  method_not_allowed: { status: 405, title: "Method not allowed" },
   name_taken: { status: 409, title: "Name taken" },
   endpoint_disabled: { status: 409, title: "Endpoint disabled" },
   endpoint_deleted: { status: 409, title: "Endpoint deleted" },
@@ -32,15 +35,29 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   unavailable: { status: 503, title: "Unavailable" },
 };
 
+export type ProblemCode = keyof typeof PROBLEMS;
+const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[];
+
 /** An RFC 9457 problem as it goes over the wire. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: string;
-  request_id: string;
-  errors?: FieldError[];
+export const ProblemAnswer = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum(PROBLEM_CODES),
+    request_id: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .register(ANSWERS, { id: "Problem" });
+export type Problem = z.infer<typeof ProblemAnswer>;
+
+export function statusOf(code: ProblemCode): number {
+  return PROBLEMS[code].status;
+}
+
+export function titleOf(code: ProblemCode): string {
+  return PROBLEMS[code].title;
 }
 
 export function toProblem(error: AppError, requestId: string): Problem {
@@ -52,7 +69,7 @@ export function internalProblem(requestId: string): Problem {
   return problem("internal_error", "Something went wrong on our side. Quote the request_id.", requestId);
 }
 
-function problem(code: keyof typeof PROBLEMS, detail: string, requestId: string, errors?: FieldError[]): Problem {
+function problem(code: ProblemCode, detail: string, requestId: string, errors?: FieldError[]): Problem {
   const { status, title } = PROBLEMS[code];
   return {
     type: `urn:hooklane:problem:${code}`,

@@ -19,9 +19,12 @@ export async function readJson(c: Context): Promise<unknown> {
   return readJsonOf(c.req.raw);
 }
 
+/** The body of routes that take nothing. */
+export const NothingInput = z.strictObject({});
+
 /** For routes that take nothing: a body that says something is refused. */
 export async function readNothing(c: Context): Promise<void> {
-  parseInput(z.strictObject({}), await readJson(c));
+  parseInput(NothingInput, await readJson(c));
 }
 
 /** The same for a request that somebody else will read again: give it a clone. */

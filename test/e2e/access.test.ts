@@ -7,139 +7,165 @@ import {
   listAll,
   publish,
   terminalDelivery,
+  type Answer,
   type Client,
   type TestTenant,
 } from "./support/client.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
 import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
-import { ROUTES, routesOfApp, type Route } from "./support/routes.ts";
+import { DOCUMENT, ofNothing, STEPS, type IdField, type Ids, type Step } from "./support/walk.ts";
+
+/** Everything a tenant can have, and keys of every scope. */
+interface Scene {
+  tenant: TestTenant;
+  ids: Ids;
+  keys: Record<string, Client>;
+}
 
 let relay: RelayProcess;
 let receiver: Receiver;
 /** The tenant that calls, and the one whose ids it has got hold of. */
-let caller: TestTenant;
-let owner: TestTenant;
-let ids: Record<string, string>;
-let keys: { read: Client; publish: Client };
+let caller: Scene;
+let owner: Scene;
 let nobody: Client;
+let operator: Client;
+
+async function createScene(): Promise<Scene> {
+  const tenant = await createTenant(relay.url);
+  const endpoint = await createEndpoint(tenant, { url: receiver.url });
+  const event = await publish(tenant);
+  const delivery = await terminalDelivery(tenant, event.deliveries[0].id);
+  const createKey = (body: Record<string, unknown>) => expectStatus(201, tenant.admin.post("/v1/api-keys", body));
+  const [read, published] = [
+    await createKey({ scope: "read" }),
+    await createKey({ scope: "publish", source_id: tenant.sourceId }),
+  ];
+  return {
+    tenant,
+    ids: {
+      events: event.id,
+      deliveries: delivery.id,
+      sources: tenant.sourceId,
+      endpoints: endpoint.id,
+      subscriptions: endpoint.subscriptionId,
+      "api-keys": published.id,
+      tenants: tenant.id,
+    },
+    keys: {
+      admin: tenant.admin,
+      read: createClient(relay.url, read.key),
+      publish: createClient(relay.url, published.key),
+    },
+  };
+}
 
 beforeAll(async () => {
   [relay, receiver] = await Promise.all([startRelayProcess(), startReceiver()]);
-  [caller, owner] = await Promise.all([createTenant(relay.url), createTenant(relay.url)]);
-  const endpoint = await createEndpoint(owner, { url: receiver.url });
-  const event = await publish(owner);
-  const delivery = await terminalDelivery(owner, event.deliveries[0].id);
-  const [apiKey] = await listAll(owner, "/v1/api-keys");
-  ids = {
-    events: event.id,
-    deliveries: delivery.id,
-    sources: owner.sourceId,
-    endpoints: endpoint.id,
-    subscriptions: endpoint.subscriptionId,
-    "api-keys": apiKey.id,
-    tenants: owner.id,
-  };
-  const createKey = async (body: Record<string, unknown>) =>
-    createClient(relay.url, (await expectStatus(201, caller.admin.post("/v1/api-keys", body))).key);
-  keys = {
-    read: await createKey({ scope: "read" }),
-    publish: await createKey({ scope: "publish", source_id: caller.sourceId }),
-  };
+  [caller, owner] = await Promise.all([createScene(), createScene()]);
   nobody = createClient(relay.url, null);
+  operator = createClient(relay.url, OPERATOR_TOKEN);
 });
 afterAll(() => Promise.all([relay.stop(), receiver.close()]));
 
-const nounOf = ({ path }: Route) => path.split("/")[2]!;
-const withId = (route: Route, id: string) => route.path.replace(":id", id);
-const call = (client: Client, route: Route, path = withId(route, ids[nounOf(route)]!)) =>
-  client.call(route.method, path, route.body);
-const name = ({ method, path }: Route) => `${method} ${path}`;
-const named = (routes: Route[]) => routes.map((route) => ({ name: name(route), route }));
+const named = (steps: Step[]) => steps.map((step) => ({ name: step.name, step }));
+const isOfTenant = ({ scopes }: Step) => scopes.length > 0;
+const withoutRequestId = (body: unknown) => JSON.parse(JSON.stringify(body, (k, v) => (k === "request_id" ? "" : v)));
 
-/** Everything that can be read of the other tenant, to show that nothing of it has changed. */
-async function readOwner(): Promise<unknown> {
+/** Everything that can be read of a tenant, to show that nothing of it has changed. */
+async function readAll({ tenant, ids }: Scene): Promise<unknown> {
   const nouns = Object.keys(ids).filter((noun) => noun !== "tenants");
-  return Promise.all(nouns.map((noun) => listAll(owner, `/v1/${noun}`)));
+  return Promise.all(nouns.map((noun) => listAll(tenant, `/v1/${noun}`)));
 }
 
-test("the table of routes is the app's", async () => {
-  expect(ROUTES.map(name).toSorted()).toEqual((await routesOfApp()).toSorted());
+test("the relay serves the document the walk goes by", async () => {
+  expect(await expectStatus(200, nobody.get("/openapi.json"))).toEqual(JSON.parse(JSON.stringify(DOCUMENT)));
 });
 
 describe("another tenant's id in a path is answered as an id of nothing: 404", () => {
-  const routes = ROUTES.filter(({ path, access }) => path.includes(":id") && access !== "operator");
-  test.each(named(routes))("$name", async ({ route }) => {
-    const before = await readOwner();
-    const id = ids[nounOf(route)]!;
-    const foreign = await call(caller.admin, route);
-    const last = id.at(-1) === "0" ? "1" : "0";
-    const ofNothing = await call(caller.admin, route, withId(route, id.slice(0, -1) + last));
-    const malformed = await call(caller.admin, route, withId(route, "nothing"));
-    for (const answer of [foreign, ofNothing, malformed]) {
+  const steps = STEPS.filter((step) => step.path.includes("{id}") && isOfTenant(step));
+  test.each(named(steps))("$name", async ({ step }) => {
+    const before = await readAll(owner);
+    const id = owner.ids[step.noun]!;
+    const answerFor = (id: string) => step.call(caller.keys["admin"]!, { ...caller.ids, [step.noun]: id });
+    const foreign = await answerFor(id);
+    for (const answer of [foreign, await answerFor(ofNothing(id)), await answerFor("nothing")]) {
       expect(answer.status).toBe(404);
-      expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
-      expect({ ...answer.body, request_id: "" }).toEqual({ ...foreign.body, request_id: "" });
+      expect(withoutRequestId(answer.body)).toEqual(withoutRequestId(foreign.body));
     }
-    expect(foreign.body).toMatchObject({ code: "not_found", status: 404 });
-    expect(foreign.headers.get("X-Request-Id")).toBe(foreign.body.request_id);
-    expect(await readOwner()).toEqual(before);
+    expect(foreign.body).toMatchObject({ code: "not_found" });
+    expect(await readAll(owner)).toEqual(before);
   });
 });
 
 describe("another tenant's id in a body is answered as an id of nothing: 422", () => {
-  const bodies: [path: string, field: string, body: (id: string) => unknown, idOf: string][] = [
-    ["/v1/subscriptions", "endpoint_id", (id) => ({ endpoint_id: id, event_type_pattern: "*" }), "endpoints"],
-    ["/v1/api-keys", "source_id", (id) => ({ scope: "publish", source_id: id }), "sources"],
-    ["/v1/api-keys", "tenant_id", (id) => ({ scope: "read", tenant_id: id }), "tenants"],
-    ["/v1/events", "source", (id) => ({ type: "t", payload: 1, source: id }), "sources"],
-  ];
-  test.each(bodies)("POST %s %s", async (path, field, body, noun) => {
-    const id = ids[noun]!;
-    const foreign = await expectStatus(422, caller.admin.post(path, body(id)));
-    const last = id.at(-1) === "0" ? "1" : "0";
-    const ofNothing = await expectStatus(422, caller.admin.post(path, body(id.slice(0, -1) + last)));
-    expect({ ...foreign, request_id: "" }).toEqual({ ...ofNothing, request_id: "" });
-    expect(foreign).toMatchObject({ code: "validation_failed", errors: [{ path: field }] });
+  /** A lane knows its heads only: what is none of them is 409, whatever it is. */
+  const NOT_A_HEAD = "POST /v1/endpoints/{id}/lane/skip";
+  const fieldsOf = (step: Step): IdField[] => (step.method === "GET" ? [] : [...step.body, ...step.query]);
+  const cases = STEPS.filter(isOfTenant).flatMap((step) =>
+    fieldsOf(step).map((field) => ({ name: `${step.name} ${field.path.join(".")}`, step, field })),
+  );
+  const refusalIn = ({ status, body }: Answer) =>
+    body.results ? { status: body.results[0].status, body: body.results[0].error } : { status, body };
+
+  test.each(cases)("$name", async ({ step, field }) => {
+    const before = [await readAll(owner), await readAll(caller)];
+    const id = owner.ids[field.noun]!;
+    const answerFor = async (id: string) =>
+      refusalIn(await step.call(caller.keys["admin"]!, caller.ids, { field, id }));
+    const foreign = await answerFor(id);
+    const nothing = await answerFor(ofNothing(id));
+    expect(withoutRequestId(foreign)).toEqual(withoutRequestId(nothing));
+    if (step.name === NOT_A_HEAD) expect(foreign.body).toMatchObject({ status: 409, code: "not_blocked" });
+    else expect(foreign.body).toMatchObject({ status: 422, code: "validation_failed", errors: [{ path: field.name }] });
+    expect([await readAll(owner), await readAll(caller)]).toEqual(before);
   });
 });
 
-test("filters by another tenant's ids find nothing, and its cursor shows nothing of it", async () => {
-  await publish(owner);
-  for (const query of [
-    `/v1/deliveries?endpoint_id=${ids["endpoints"]}`,
-    `/v1/deliveries?subscription_id=${ids["subscriptions"]}`,
-    `/v1/deliveries?event_id=${ids["events"]}`,
-    `/v1/events?source_id=${ids["sources"]}`,
-    `/v1/subscriptions?endpoint_id=${ids["endpoints"]}`,
-  ]) {
-    expect(await expectStatus(200, caller.admin.get(query))).toEqual({ data: [], next_cursor: null });
-  }
-  const { next_cursor } = await expectStatus(200, owner.admin.get("/v1/events?limit=1"));
-  const page = await expectStatus(200, caller.admin.get(`/v1/events?cursor=${next_cursor}`));
-  const own = new Set((await listAll(caller, "/v1/events")).map(({ id }) => id));
-  expect(page.data.filter(({ id }: { id: string }) => !own.has(id))).toEqual([]);
+describe("another tenant's id in a filter finds what an id of nothing finds: nothing", () => {
+  const cases = STEPS.filter((step) => isOfTenant(step) && step.method === "GET").flatMap((step) =>
+    step.query.map((field) => ({ name: `${step.name}?${field.name}`, step, field })),
+  );
+  test.each(cases)("$name", async ({ step, field }) => {
+    const id = owner.ids[field.noun]!;
+    for (const unknown of [id, ofNothing(id)]) {
+      const answer = step.call(caller.keys["admin"]!, caller.ids, { field, id: unknown });
+      expect(await expectStatus(200, answer)).toEqual({ data: [], next_cursor: null });
+    }
+    const own = step.call(caller.keys["admin"]!, caller.ids, { field, id: caller.ids[field.noun]! });
+    expect((await expectStatus(200, own)).data).not.toEqual([]);
+  });
+
+  test("another tenant's cursor shows nothing of it", async () => {
+    await publish(owner.tenant);
+    const { next_cursor } = await expectStatus(200, owner.tenant.admin.get("/v1/events?limit=1"));
+    const page = await expectStatus(200, caller.tenant.admin.get(`/v1/events?cursor=${next_cursor}`));
+    const own = new Set((await listAll(caller.tenant, "/v1/events")).map(({ id }) => id));
+    expect(page.data.filter(({ id }: { id: string }) => !own.has(id))).toEqual([]);
+  });
 });
 
 test("a tenant's key stays its tenant's, whatever X-Tenant-Id says", async () => {
-  const answer = await caller.admin.call("GET", "/v1/sources", undefined, { "X-Tenant-Id": owner.id });
-  const text = JSON.stringify(answer.body);
-  expect(text).not.toContain(owner.sourceId);
+  const headers = { "X-Tenant-Id": owner.tenant.id };
+  const answer = await caller.tenant.admin.call("GET", "/v1/sources", undefined, headers);
+  expect(JSON.stringify(answer.body)).not.toContain(owner.tenant.sourceId);
 });
 
 describe("without a valid token: 401", () => {
-  test.each(named(ROUTES))("$name", async ({ route }) => {
+  test.each(named(STEPS))("$name", async ({ step }) => {
+    const { adminKey } = caller.tenant;
     const wrong = [
       nobody,
       createClient(relay.url, "garbage"),
-      createClient(relay.url, `${caller.adminKey.slice(0, -1)}${caller.adminKey.endsWith("A") ? "B" : "A"}`),
+      createClient(relay.url, `${adminKey.slice(0, -1)}${adminKey.endsWith("A") ? "B" : "A"}`),
       createClient(relay.url, `hlk_9_${"A".repeat(43)}`),
       createClient(relay.url, `${OPERATOR_TOKEN}x`),
     ];
     for (const client of wrong) {
-      const { status, body, headers } = await call(client, route);
-      expect(status).toBe(401);
-      expect(body).toMatchObject({ code: "unauthorized", status: 401 });
-      expect(headers.get("WWW-Authenticate")).toBe("Bearer");
+      for (const ids of [caller.ids, owner.ids]) {
+        const { status, body, headers } = await step.call(client, ids);
+        expect({ status, code: body.code }).toEqual({ status: 401, code: "unauthorized" });
+        expect(headers.get("WWW-Authenticate")).toBe("Bearer");
+      }
     }
   });
 
@@ -150,68 +176,56 @@ describe("without a valid token: 401", () => {
 });
 
 describe("with too weak a key: 403", () => {
-  const isAllowed = { read: ["read"], publish: ["publish"], admin: ["read", "publish", "admin"] };
-  const cases = (["read", "publish", "admin"] as const).flatMap((scope) =>
-    ROUTES.filter(({ access }) => !isAllowed[scope].includes(access)).map((route) => ({
-      scope,
-      name: name(route),
-      route,
-    })),
+  const cases = STEPS.flatMap((step) =>
+    ["read", "publish", "admin"]
+      .filter((scope) => !step.scopes.includes(scope))
+      .map((scope) => ({ name: `${scope}: ${step.name}`, scope, step })),
   );
-  test.each(cases)("$scope: $name", async ({ scope, route }) => {
-    const before = await listAll(caller, `/v1/${nounOf(route) === "tenants" ? "sources" : nounOf(route)}`);
-    const client = scope === "admin" ? caller.admin : keys[scope];
-    const { status, body } = await call(client, route);
-    expect({ status, code: body.code }).toEqual({ status: 403, code: "forbidden" });
-    expect(await listAll(caller, `/v1/${nounOf(route) === "tenants" ? "sources" : nounOf(route)}`)).toEqual(before);
+  test.each(cases)("$name", async ({ scope, step }) => {
+    const before = await readAll(caller);
+    for (const ids of [caller.ids, owner.ids]) {
+      const { status, body } = await step.call(caller.keys[scope]!, ids);
+      expect({ status, code: body.code }).toEqual({ status: 403, code: "forbidden" });
+    }
+    expect(await readAll(caller)).toEqual(before);
   });
 
   test("a publish key publishes for its own source, named or not, and for no other", async () => {
     const event = { type: "t", payload: 1 };
-    await expectStatus(202, keys.publish.post("/v1/events", event));
-    await expectStatus(202, keys.publish.post("/v1/events", { ...event, source: "orders" }));
-    await expectStatus(201, caller.admin.post("/v1/sources", { name: "carts" }));
-    await expectStatus(403, keys.publish.post("/v1/events", { ...event, source: "carts" }));
-  });
-
-  test("a read key reads", async () => {
-    for (const noun of Object.keys(ids).filter((noun) => noun !== "tenants")) {
-      await expectStatus(200, keys.read.get(`/v1/${noun}`));
-    }
+    const { publish } = caller.keys;
+    await expectStatus(202, publish!.post("/v1/events", event));
+    await expectStatus(202, publish!.post("/v1/events", { ...event, source: "orders" }));
+    await expectStatus(201, caller.tenant.admin.post("/v1/sources", { name: "carts" }));
+    await expectStatus(403, publish!.post("/v1/events", { ...event, source: "carts" }));
   });
 });
 
-describe("an unknown route is 404, token or not", () => {
-  const paths = [
-    ["GET", "/"],
-    ["GET", "/v1"],
-    ["GET", "/v1/nothing"],
-    ["POST", "/v1/replays"],
-    ["GET", "/v1/event-types"],
-    ["POST", "/v1/endpoints/ep_1/test"],
-    ["GET", "/v1/endpoints/ep_1/health"],
-    ["GET", "/v1/events/a/b/c"],
-    ["DELETE", "/v1/events"],
-    ["PUT", "/v1/endpoints/ep_1"],
-    ["GET", "/v2/events"],
-  ];
-  test.each(paths)("%s %s", async (method, path) => {
-    const tokens = [null, "garbage", caller.adminKey, OPERATOR_TOKEN];
-    for (const client of [...tokens.map((token) => createClient(relay.url, token)), keys.publish]) {
-      const { status, body, headers } = await client.call(method!, path!);
-      expect(status).toBe(404);
-      expect(headers.get("Content-Type")).toBe("application/problem+json");
-      expect(body).toMatchObject({
-        type: expect.any(String),
-        title: "Not found",
-        status: 404,
-        code: "not_found",
-        request_id: headers.get("X-Request-Id"),
-      });
-    }
+describe("the operator acts for the tenant it names, and for none it does not", () => {
+  test.each(named(STEPS.filter(isOfTenant)))("$name", async ({ step }) => {
+    expect(await expectStatus(422, step.call(operator, caller.ids))).toMatchObject({
+      code: "validation_failed",
+      errors: [{ path: "X-Tenant-Id" }],
+    });
+    const headers = { "X-Tenant-Id": ofNothing(caller.tenant.id) };
+    expect(await expectStatus(404, step.call(operator, caller.ids, undefined, headers))).toMatchObject({
+      code: "not_found",
+    });
   });
+});
 
-  test("GET /health needs no token", async () => {
-    expect(await expectStatus(200, nobody.get("/health"))).toEqual({ status: "ok" });
+describe("whom the document names may call", () => {
+  // What deletes comes last, what belongs to another thing before that thing.
+  const rank: Record<string, number> = { endpoints: 2, sources: 2, tenants: 3 };
+  const order = ({ method, noun }: Step) => (method === "DELETE" ? (rank[noun] ?? 1) : 0);
+  const steps = STEPS.toSorted((a, b) => order(a) - order(b));
+  test.each(named(steps))("$name", async ({ step }) => {
+    const headers = { "X-Tenant-Id": caller.tenant.id };
+    const callers = step.method === "DELETE" || step.scopes.length === 0 ? [] : step.scopes;
+    for (const scope of callers) {
+      const { status } = await step.call(caller.keys[scope]!, caller.ids);
+      expect([401, 403, 404]).not.toContain(status);
+    }
+    const { status } = await step.call(operator, caller.ids, undefined, step.scopes.length > 0 ? headers : {});
+    expect([401, 403, 404]).not.toContain(status);
   });
 });

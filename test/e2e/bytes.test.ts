@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEndpoint, createTenant, expectStatus, type TestTenant } from "./support/client.ts";
+import { fetchApi } from "./support/conformance.ts";
 import { startReceiver, type Received, type Receiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { isSignedBy, verifyJson } from "./support/signature.ts";
@@ -55,7 +56,7 @@ function payloadBytes({ body }: Received): Buffer {
 
 async function readPayload({ adminKey }: TestTenant, eventId: string): Promise<Buffer> {
   const url = `${relay.url}/v1/events/${eventId}/payload`;
-  const response = await fetch(url, { headers: { Authorization: `Bearer ${adminKey}` } });
+  const response = await fetchApi(url, { headers: { Authorization: `Bearer ${adminKey}` } });
   expect(response.status).toBe(200);
   return Buffer.from(await response.arrayBuffer());
 }
@@ -139,7 +140,7 @@ describe("a raw endpoint gets the bytes, type and encoding as published", () => 
 
   test("a body without a content type counts as bytes", () =>
     withConsumer("raw", async ({ tenant, receiver }) => {
-      const response = await fetch(`${relay.url}/v1/events/raw?type=t&source=orders`, {
+      const response = await fetchApi(`${relay.url}/v1/events/raw?type=t&source=orders`, {
         method: "POST",
         headers: { Authorization: `Bearer ${tenant.adminKey}` },
         body: new Uint8Array(BINARY),

@@ -9,6 +9,7 @@ import {
   publish,
   terminalDelivery,
 } from "./support/client.ts";
+import { fetchApi } from "./support/conformance.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { isSignedBy, verifyJson } from "./support/signature.ts";
@@ -193,7 +194,7 @@ test("an event and its payload can be read back as they were published", async (
     cause_event_id: null,
   });
 
-  const response = await fetch(`${relay.url}/v1/events/${published.id}/payload`, {
+  const response = await fetchApi(`${relay.url}/v1/events/${published.id}/payload`, {
     headers: { Authorization: `Bearer ${tenant.adminKey}` },
   });
   expect(Buffer.from(await response.arrayBuffer())).toEqual(payload);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEndpoint, createTenant, expectStatus, listAll, publish, terminalDelivery } from "./support/client.ts";
+import { fetchApi } from "./support/conformance.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { createStateDir, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 
@@ -123,7 +124,11 @@ test("a key survives a restart on the same state", () =>
     try {
       const post = async (body: unknown) => {
         const headers = { Authorization: `Bearer ${tenant.adminKey}`, "Content-Type": "application/json" };
-        const response = await fetch(`${after.url}/v1/events`, { method: "POST", headers, body: JSON.stringify(body) });
+        const response = await fetchApi(`${after.url}/v1/events`, {
+          method: "POST",
+          headers,
+          body: JSON.stringify(body),
+        });
         return { status: response.status, body: await response.json() };
       };
       expect(await post(ORDER)).toEqual({ status: 200, body: { ...first, duplicate: true } });

@@ -82,6 +82,7 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
     });
 
     const all = printed.join("\n");
+    expect(all).toContain('"event":"request"');
     expect(all).toContain('"event":"request_fault"');
     // The attempts are in it, with their ids.
     expect(all).toMatch(new RegExp(`"event":"attempt".*"delivery_id":"${waitingId}".*"next":"succeeded"`));

@@ -36,7 +36,7 @@ export interface ReadDeliveryDeps extends Pick<Runtime, "now"> {
   ): Promise<{ deliveries: Delivery[]; next: DeliveryKey | null }>;
 }
 
-const ListDeliveriesInput = {
+export const ListDeliveriesInput = {
   endpoint_id: z
     .string()
     .refine((id) => isId("ep", id), "is not an endpoint id")

@@ -6,11 +6,14 @@ import { invalidField } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";
 import { notSupported } from "../parse-input.ts";
 
-const PayloadFormat = z.enum(["envelope", "raw", "cloudevents"]).transform((format, context) => {
-  if (format !== "cloudevents") return format;
-  context.addIssue({ code: "custom", message: "is not supported yet", params: { notSupported: true } });
-  return z.NEVER;
-});
+const PayloadFormat = z
+  .enum(["envelope", "raw", "cloudevents"])
+  .transform((format, context) => {
+    if (format !== "cloudevents") return format;
+    context.addIssue({ code: "custom", message: "is not supported yet", params: { notSupported: true } });
+    return z.NEVER;
+  })
+  .meta({ enum: ["envelope", "raw"] });
 
 /** No headers at all are what is sent so far. */
 const NoHeaders = z.preprocess((value) => (isEmptyMap(value) ? null : value), notSupported());

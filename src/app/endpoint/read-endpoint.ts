@@ -5,6 +5,8 @@ import { parsePage, readPage, type Page } from "../list-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { EndpointDeps } from "./deps.ts";
 
+export const ListEndpointsInput = { disabled_after: Time.optional() };
+
 type ReadEndpointDeps = Pick<EndpointDeps, "endpoints">;
 
 export async function getEndpoint(deps: ReadEndpointDeps, principal: Principal, id: string): Promise<Endpoint> {
@@ -20,7 +22,7 @@ export async function listEndpoints(
   query: unknown,
 ): Promise<Page<Endpoint>> {
   requireReader(principal);
-  const input = parsePage(query, { disabled_after: Time.optional() });
+  const input = parsePage(query, ListEndpointsInput);
   const disabledAfter = input.disabled_after ?? null;
   return readPage(
     input,

@@ -21,7 +21,7 @@ export interface ReadEventDeps extends Pick<Runtime, "now"> {
   getPayload(ref: string, size: number): Promise<Uint8Array | null>;
 }
 
-const ListEventsInput = {
+export const ListEventsInput = {
   type: z.string().refine(isEventType, "is not an event type").optional(),
   source_id: z.string().optional(),
   created_after: Time.optional(),

@@ -3,7 +3,7 @@ import { isEventType } from "../../core/event-type.ts";
 import { EVENT_KEY } from "../../core/grammar.ts";
 import { isEventId } from "../../core/ids.ts";
 import { AppError, invalidField } from "../app-error.ts";
-import { Time } from "../field-schemas.ts";
+import { EVENT_TYPE_REGEX, Time } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import type { Publisher, PublishSource } from "./publish-config.ts";
 
@@ -11,9 +11,13 @@ const EventKey = z.string().regex(EVENT_KEY, "must be 1 to 256 visible ASCII cha
 
 /** Everything of a publish but its payload (contract §2). */
 export const PublishEventInput = z.strictObject({
-  type: z.string().refine(isEventType, {
-    message: "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
-  }),
+  type: z
+    .string()
+    .refine(isEventType, {
+      message:
+        "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
+    })
+    .meta({ pattern: EVENT_TYPE_REGEX, maxLength: 128 }),
   source: z.string().min(1).max(64).nullish(),
   occurred_at: Time.nullish(),
   schema_version: z.int().min(1).max(2_147_483_647).nullish(),

@@ -6,6 +6,8 @@ import { parsePage, readPage, type Page } from "../list-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { SubscriptionDeps } from "./deps.ts";
 
+export const ListSubscriptionsInput = { endpoint_id: z.string().optional(), disabled_after: Time.optional() };
+
 type ReadSubscriptionDeps = Pick<SubscriptionDeps, "subscriptions">;
 
 export async function getSubscription(
@@ -25,7 +27,7 @@ export async function listSubscriptions(
   query: unknown,
 ): Promise<Page<Subscription>> {
   requireReader(principal);
-  const input = parsePage(query, { endpoint_id: z.string().optional(), disabled_after: Time.optional() });
+  const input = parsePage(query, ListSubscriptionsInput);
   const filters = { endpointId: input.endpoint_id ?? null, disabledAfter: input.disabled_after ?? null };
   return readPage(
     input,

@@ -1,9 +1,71 @@
+import { z } from "zod";
 import { attemptId, deliveryId, webhookId, type DeliveryRef } from "../../core/ids.ts";
-import type { Attempt, Delivery } from "../../core/model.ts";
+import { DELIVERY_STATUSES, type Attempt, type Delivery } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
+import { ERROR_CLASSES, FINAL_OUTCOMES, OUTCOME_CLASSES } from "../../core/outcome.ts";
+import { ANSWERS } from "../openapi/registries.ts";
+import { id, known, sha256, time, wholePolicy } from "./fields.ts";
 
-export function presentDelivery(delivery: Delivery) {
+export const DeliveryAnswer = z
+  .object({
+    id: id("dlv"),
+    event_id: id("evt"),
+    endpoint_id: id("ep"),
+    subscription_id: id("sub"),
+    status: z.enum(DELIVERY_STATUSES),
+    attempt_count: z.int(),
+    idempotency_key: id("msg"),
+    retry_policy: wholePolicy,
+    created_at: time,
+    scheduled_at: time.nullable(),
+    next_attempt_at: time.nullable(),
+    last_attempt_at: time.nullable(),
+    last_error_class: known(ERROR_CLASSES).nullable(),
+    last_status_code: z.int().nullable(),
+    terminal_at: time.nullable(),
+    final_outcome: known(FINAL_OUTCOMES).nullable(),
+    replay_of: id("dlv").nullable(),
+    replayed_as: id("dlv").nullable(),
+    filter_match_ms: z.number().nullable(),
+    filter_match_steps: z.int().nullable(),
+    relay_region: z.string().nullable(),
+    expires_at: time,
+  })
+  .register(ANSWERS, { id: "Delivery" });
+type DeliveryAnswer = z.infer<typeof DeliveryAnswer>;
+
+export const AttemptAnswer = z
+  .object({
+    id: z.string().meta({ pattern: "^dlv_[0-9a-z]+:[0-9]+$" }),
+    delivery_id: id("dlv"),
+    attempt_number: z.int().min(1),
+    requested_at: time,
+    responded_at: time.nullable(),
+    latency_ms: z.int().nullable(),
+    status_code: z.int().nullable(),
+    outcome_class: known(OUTCOME_CLASSES).nullable(),
+    error_class: known(ERROR_CLASSES).nullable(),
+    response_body_sha256: sha256.nullable(),
+    response_headers_json: z.string().nullable(),
+    partner_request_id: z.string().nullable(),
+    worker_id: z.string().nullable(),
+    relay_region: z.string().nullable(),
+    endpoint_revision: z.int(),
+    signing_secret_ids: z.array(id("sec")),
+  })
+  .register(ANSWERS, { id: "Attempt" });
+type AttemptAnswer = z.infer<typeof AttemptAnswer>;
+
+export const DeliveryWithAttemptsAnswer = DeliveryAnswer.extend({ attempts: z.array(AttemptAnswer) }).register(
+  ANSWERS,
+  {
+    id: "DeliveryWithAttempts",
+  },
+);
+type DeliveryWithAttemptsAnswer = z.infer<typeof DeliveryWithAttemptsAnswer>;
+
+export function presentDelivery(delivery: Delivery): DeliveryAnswer {
   const sibling = (replayNo: number | null) => (replayNo === null ? null : deliveryId({ ...delivery, replayNo }));
   return {
     id: deliveryId(delivery),
@@ -32,7 +94,7 @@ export function presentDelivery(delivery: Delivery) {
   };
 }
 
-export function presentAttempt(delivery: DeliveryRef, attempt: Attempt) {
+export function presentAttempt(delivery: DeliveryRef, attempt: Attempt): AttemptAnswer {
   return {
     id: attemptId(deliveryId(delivery), attempt.attemptNumber),
     delivery_id: deliveryId(delivery),
@@ -50,5 +112,15 @@ export function presentAttempt(delivery: DeliveryRef, attempt: Attempt) {
     relay_region: attempt.relayRegion,
     endpoint_revision: attempt.endpointRevision,
     signing_secret_ids: attempt.signingSecretIds,
+  };
+}
+
+export function presentDeliveryWithAttempts(read: {
+  delivery: Delivery;
+  attempts: Attempt[];
+}): DeliveryWithAttemptsAnswer {
+  return {
+    ...presentDelivery(read.delivery),
+    attempts: read.attempts.map((attempt) => presentAttempt(read.delivery, attempt)),
   };
 }

@@ -1,8 +1,41 @@
+import { z } from "zod";
 import type { Endpoint } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
+import { ANSWERS } from "../openapi/registries.ts";
+import { id, known, time, wholePolicy } from "./fields.ts";
 
-export function presentEndpoint(endpoint: Endpoint) {
+export const EndpointAnswer = z
+  .object({
+    id: id("ep"),
+    url: z.string(),
+    name: z.string().nullable(),
+    revision: z.int(),
+    state: z.enum(["active", "paused", "disabled"]),
+    ordering_mode: z.enum(["unordered", "strict", "keyed"]),
+    concurrency_cap: z.int().nullable(),
+    rate_limit_per_second: z.int().nullable(),
+    max_head_hold_seconds: z.int().nullable(),
+    retry_policy: wholePolicy,
+    payload_format: z.enum(["envelope", "raw"]),
+    headers: z.record(z.string(), z.string()),
+    timeout_ms: z.int(),
+    on_exhausted: z.enum(["advance", "block"]),
+    paused_at: time.nullable(),
+    disabled_at: time.nullable(),
+    last_disabled_at: time.nullable(),
+    disabled_reason: known(["operator", "gone"]).nullable(),
+    created_at: time,
+  })
+  .register(ANSWERS, { id: "Endpoint" });
+type EndpointAnswer = z.infer<typeof EndpointAnswer>;
+
+export const CreatedEndpointAnswer = EndpointAnswer.extend({ secret: z.string() }).register(ANSWERS, {
+  id: "CreatedEndpoint",
+});
+type CreatedEndpointAnswer = z.infer<typeof CreatedEndpointAnswer>;
+
+export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
   return {
     id: endpoint.id,
     url: endpoint.url,
@@ -24,6 +57,11 @@ export function presentEndpoint(endpoint: Endpoint) {
     disabled_reason: endpoint.disabledReason,
     created_at: formatTime(endpoint.createdAt),
   };
+}
+
+/** With the text of its signing secret, this once. */
+export function presentCreatedEndpoint(created: { endpoint: Endpoint; secret: string }): CreatedEndpointAnswer {
+  return { ...presentEndpoint(created.endpoint), secret: created.secret };
 }
 
 function stateOf({ disabledAt, pausedAt }: Endpoint): "active" | "paused" | "disabled" {

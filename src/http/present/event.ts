@@ -1,8 +1,36 @@
+import { z } from "zod";
 import type { Event } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
+import { ANSWERS } from "../openapi/registries.ts";
+import { id, sha256, time } from "./fields.ts";
 
-export function presentEvent(event: Event) {
+export const EventAnswer = z
+  .object({
+    id: id("evt"),
+    source_id: id("src"),
+    type: z.string(),
+    schema_version: z.int(),
+    ordering_key: z.string().nullable(),
+    idempotency_key: z.string().nullable(),
+    payload_ref: z.string(),
+    payload_sha256: sha256,
+    payload_size: z.int(),
+    content_type: z.string(),
+    content_encoding: z.string().nullable(),
+    occurred_at: time,
+    relayed_at: time,
+    created_at: time,
+    cause_event_id: id("evt").nullable(),
+    relay_region: z.string().nullable(),
+    expires_at: time,
+    dispatched_at: time.nullable(),
+    delivery_count: z.int(),
+  })
+  .register(ANSWERS, { id: "Event" });
+type EventAnswer = z.infer<typeof EventAnswer>;
+
+export function presentEvent(event: Event): EventAnswer {
   return {
     id: event.id,
     source_id: event.sourceId,

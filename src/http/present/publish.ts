@@ -1,10 +1,44 @@
+import { z } from "zod";
 import { AppError } from "../../app/app-error.ts";
 import type { Accepted } from "../../app/publish/publish-events.ts";
 import { deliveryId } from "../../core/ids.ts";
 import { formatTime } from "../../core/timestamps.ts";
-import { toProblem } from "../problem.ts";
+import { ProblemAnswer, toProblem } from "../problem.ts";
+import { ANSWERS } from "../openapi/registries.ts";
+import { id, time } from "./fields.ts";
 
-export function presentAccepted(accepted: Accepted) {
+export const AcceptedAnswer = z
+  .object({
+    id: id("evt"),
+    duplicate: z.boolean(),
+    relayed_at: time,
+    delivery_count: z.int(),
+    deliveries: z.array(
+      z
+        .object({
+          id: id("dlv"),
+          endpoint_id: id("ep"),
+          subscription_id: id("sub"),
+          status: z.enum(["pending", "failed"]),
+        })
+        .register(ANSWERS, { id: "AcceptedDelivery" }),
+    ),
+  })
+  .register(ANSWERS, { id: "Accepted" });
+type AcceptedAnswer = z.infer<typeof AcceptedAnswer>;
+
+const AcceptedResult = AcceptedAnswer.extend({ status: z.literal([202, 200]) }).register(ANSWERS, {
+  id: "AcceptedResult",
+});
+const RefusedResult = z
+  .object({ status: z.int().min(400).max(599), error: ProblemAnswer })
+  .register(ANSWERS, { id: "RefusedResult" });
+const BatchResult = z.union([AcceptedResult, RefusedResult]).register(ANSWERS, { id: "BatchResult" });
+type BatchResult = z.infer<typeof BatchResult>;
+
+export const BatchAnswer = z.object({ results: z.array(BatchResult) }).register(ANSWERS, { id: "Batch" });
+
+export function presentAccepted(accepted: Accepted): AcceptedAnswer {
   return {
     id: accepted.id,
     duplicate: accepted.duplicate,
@@ -24,7 +58,7 @@ export function acceptedStatus({ duplicate }: Accepted): 200 | 202 {
 }
 
 /** One result of a batch: what one publish would have been answered, with its status beside it. */
-export function presentBatchResult(result: Accepted | AppError, requestId: string) {
+export function presentBatchResult(result: Accepted | AppError, requestId: string): BatchResult {
   if (result instanceof AppError) {
     const problem = toProblem(result, requestId);
     return { status: problem.status, error: problem };

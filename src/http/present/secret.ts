@@ -1,15 +1,32 @@
+import { z } from "zod";
 import type { ListedSecret } from "../../app/endpoint/list-secrets.ts";
 import type { RotatedSecret } from "../../app/endpoint/rotate-secret.ts";
 import type { SigningSecret } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
+import { ANSWERS } from "../openapi/registries.ts";
+import { id, time } from "./fields.ts";
+
+const SecretWindow = z.object({ id: id("sec"), active_from: time, active_until: time.nullable() });
+type SecretWindow = z.infer<typeof SecretWindow>;
+
+export const ListedSecretAnswer = SecretWindow.extend({ secret: z.string().optional() }).register(ANSWERS, {
+  id: "SigningSecret",
+});
+type ListedSecretAnswer = z.infer<typeof ListedSecretAnswer>;
+
+export const RotatedSecretAnswer = SecretWindow.extend({
+  secret: z.string(),
+  previous: z.object({ id: id("sec"), active_until: time }).nullable(),
+}).register(ANSWERS, { id: "RotatedSecret" });
+type RotatedSecretAnswer = z.infer<typeof RotatedSecretAnswer>;
 
 /** Without the text of the secret, unless it was asked for. */
-export function presentListedSecret({ secret, text }: ListedSecret) {
+export function presentListedSecret({ secret, text }: ListedSecret): ListedSecretAnswer {
   return { ...presentWindow(secret), ...(text !== null && { secret: text }) };
 }
 
-export function presentRotatedSecret({ secret, text, previous }: RotatedSecret) {
+export function presentRotatedSecret({ secret, text, previous }: RotatedSecret): RotatedSecretAnswer {
   return {
     ...presentWindow(secret),
     secret: text,
@@ -17,7 +34,7 @@ export function presentRotatedSecret({ secret, text, previous }: RotatedSecret) 
   };
 }
 
-function presentWindow(secret: SigningSecret) {
+function presentWindow(secret: SigningSecret): SecretWindow {
   return {
     id: secret.id,
     active_from: formatTime(secret.activeFrom),

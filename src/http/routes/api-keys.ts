@@ -4,14 +4,13 @@ import { deleteApiKey } from "../../app/api-key/delete-api-key.ts";
 import { getApiKey, listApiKeys } from "../../app/api-key/read-api-key.ts";
 import { updateApiKey } from "../../app/api-key/update-api-key.ts";
 import type { HttpContext } from "../context.ts";
-import { presentApiKey } from "../present/api-key.ts";
+import { presentApiKey, presentCreatedApiKey } from "../present/api-key.ts";
 import { presentPage } from "../present/page.ts";
 import { readJson, readQuery } from "../request.ts";
 
 export const apiKeyRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
-    const { apiKey, key } = await createApiKey(c.var.deps, c.var.principal, await readJson(c));
-    return c.json({ ...presentApiKey(apiKey), key }, 201);
+    return c.json(presentCreatedApiKey(await createApiKey(c.var.deps, c.var.principal, await readJson(c))), 201);
   })
   .get("/", async (c) => {
     const page = await listApiKeys(c.var.deps, c.var.principal, readQuery(c));

@@ -4,7 +4,7 @@ import { getDelivery, listDeliveries } from "../../app/delivery/read-delivery.ts
 import { replayDelivery } from "../../app/delivery/replay-delivery.ts";
 import { retryDelivery } from "../../app/delivery/retry-delivery.ts";
 import type { HttpContext } from "../context.ts";
-import { presentAttempt, presentDelivery } from "../present/delivery.ts";
+import { presentAttempt, presentDelivery, presentDeliveryWithAttempts } from "../present/delivery.ts";
 import { presentPage } from "../present/page.ts";
 import { readJson, readNothing, readQuery } from "../request.ts";
 
@@ -13,11 +13,7 @@ export const deliveryRoutes = new Hono<HttpContext>()
     c.json(presentPage(await listDeliveries(c.var.deps, c.var.principal, readQuery(c)), presentDelivery)),
   )
   .get("/:id", async (c) => {
-    const { delivery, attempts } = await getDelivery(c.var.deps, c.var.principal, c.req.param("id"));
-    return c.json({
-      ...presentDelivery(delivery),
-      attempts: attempts.map((attempt) => presentAttempt(delivery, attempt)),
-    });
+    return c.json(presentDeliveryWithAttempts(await getDelivery(c.var.deps, c.var.principal, c.req.param("id"))));
   })
   .get("/:id/attempts", async (c) => {
     const { delivery, attempts } = await getDelivery(c.var.deps, c.var.principal, c.req.param("id"));

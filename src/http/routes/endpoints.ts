@@ -11,15 +11,14 @@ import { presentLane } from "../present/lane.ts";
 import { disableEndpoint, enableEndpoint, pauseEndpoint, resumeEndpoint } from "../../app/endpoint/switch-endpoint.ts";
 import { updateEndpoint } from "../../app/endpoint/update-endpoint.ts";
 import type { HttpContext } from "../context.ts";
-import { presentEndpoint } from "../present/endpoint.ts";
+import { presentCreatedEndpoint, presentEndpoint } from "../present/endpoint.ts";
 import { presentPage } from "../present/page.ts";
 import { presentListedSecret, presentRotatedSecret } from "../present/secret.ts";
 import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const endpointRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
-    const { endpoint, secret } = await createEndpoint(c.var.deps, c.var.principal, await readJson(c));
-    return c.json({ ...presentEndpoint(endpoint), secret }, 201);
+    return c.json(presentCreatedEndpoint(await createEndpoint(c.var.deps, c.var.principal, await readJson(c))), 201);
   })
   .get("/", async (c) => {
     const page = await listEndpoints(c.var.deps, c.var.principal, readQuery(c));

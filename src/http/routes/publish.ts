@@ -69,7 +69,9 @@ type Caller = Awaited<ReturnType<typeof authorize>>;
 /** Who publishes, within its limits: before anything of the body is read. */
 async function authorize(options: PublishOptions, c: Context<HttpContext>) {
   const { deps, ref } = await findCaller(options, c);
-  return { deps, publisher: await admitPublisher(deps, await authorizePublisher(deps, ref)) };
+  const publisher = await admitPublisher(deps, await authorizePublisher(deps, ref));
+  c.set("tenantId", publisher.config.tenantId);
+  return { deps, publisher };
 }
 
 /** What is wrong with a request is handed on like an event: it is told only to a caller whose key was proved. */

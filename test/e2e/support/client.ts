@@ -1,3 +1,4 @@
+import { fetchApi } from "./conformance.ts";
 import { eventually } from "./eventually.ts";
 import { OPERATOR_TOKEN } from "./relay-process.ts";
 
@@ -20,7 +21,7 @@ export interface Client {
 export function createClient(url: string, token: string | null): Client {
   const call: Client["call"] = async (method, path, body, headers = {}) => {
     const isRaw = typeof body === "string" || body instanceof Uint8Array;
-    const response = await fetch(url + path, {
+    const response = await fetchApi(url + path, {
       method,
       headers: {
         ...(token !== null && { Authorization: `Bearer ${token}` }),
@@ -30,7 +31,7 @@ export function createClient(url: string, token: string | null): Client {
       ...(body !== undefined && { body: isRaw ? (body as BodyInit) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = response.headers.get("Content-Type")?.includes("json") ?? false;
+    const isJson = text !== "" && (response.headers.get("Content-Type")?.includes("json") ?? false);
     return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
   };
   return { call, get: (path) => call("GET", path), post: (path, body, headers) => call("POST", path, body, headers) };

@@ -1,0 +1,21 @@
+import type { Operation } from "./operation.ts";
+import { apiKeyOperations } from "./operations/api-keys.ts";
+import { deliveryOperations } from "./operations/deliveries.ts";
+import { endpointOperations } from "./operations/endpoints.ts";
+import { eventOperations } from "./operations/events.ts";
+import { serviceOperations } from "./operations/service.ts";
+import { sourceOperations } from "./operations/sources.ts";
+import { subscriptionOperations } from "./operations/subscriptions.ts";
+import { tenantOperations } from "./operations/tenants.ts";
+
+/** Every route there is, in the order the docs show them. A test compares them with the app's. */
+export const OPERATIONS: readonly Operation[] = [
+  ...eventOperations,
+  ...deliveryOperations,
+  ...endpointOperations,
+  ...subscriptionOperations,
+  ...sourceOperations,
+  ...apiKeyOperations,
+  ...tenantOperations,
+  ...serviceOperations,
+];
