@@ -15,6 +15,7 @@ import { sendMessage, sendRings } from "./queue/producer.ts";
 import { createApiKeyStore } from "./storage/config/api-keys.ts";
 import { createEndpointStore } from "./storage/config/endpoints.ts";
 import { createSigningSecretStore } from "./storage/config/signing-secrets.ts";
+import { createSourceDirectory } from "./storage/config/source-directory.ts";
 import { createSourceStore } from "./storage/config/sources.ts";
 import { createSubscriptionStore } from "./storage/config/subscriptions.ts";
 import { createTenantDirectory, createTenantStore } from "./storage/config/tenants.ts";
@@ -99,6 +100,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     destinationRules: destinationRules(env),
     publishConfigs: publishConfigsOf(shard),
     sources: createSourceStore(db),
+    sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
     endpoints: createEndpointStore(db),
     signingSecrets: createSigningSecretStore(db),
     subscriptions: createSubscriptionStore(db),

@@ -37,6 +37,7 @@ export const ROUTES: Route[] = [
   { method: "POST", path: "/v1/deliveries/:id/replay", access: "admin" },
   { method: "POST", path: "/v1/deliveries/:id/cancel", access: "admin" },
   ...crud("sources", OWN, { name: "taken" }, { name: "taken" }),
+  { method: "POST", path: "/v1/sources/:id/rotate-key", access: "admin" },
   ...crud("endpoints", OWN, { url: "http://127.0.0.1:9" }, { name: "taken" }),
   { method: "POST", path: "/v1/endpoints/:id/disable", access: "admin" },
   { method: "POST", path: "/v1/endpoints/:id/enable", access: "admin" },
