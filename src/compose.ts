@@ -5,6 +5,7 @@ import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
+import type { SourcePlace } from "./app/publish/find-source-place.ts";
 import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
 import type { Runtime } from "./app/runtime.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
@@ -56,6 +57,7 @@ const runtime: Runtime = {
 /** What an isolate remembers. Nothing of it decides anything: it saves trips and bounds memory. */
 const inFlight = createInFlight();
 const publishConfigs = new Map<string, PublishConfigCache>();
+const sourcePlaces = new Map<string, SourcePlace>();
 const armedAt = new Map<string, number>();
 let isolateId: string | null = null;
 
@@ -76,6 +78,9 @@ export function composeCentral(env: Env): CentralDeps {
     shards: [...shards.keys()],
     directory: createTenantDirectory(database(env, CENTRAL_SHARD)),
     tenantStore: (shard) => createTenantStore(database(env, shard)),
+    sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
+    sourcePlaces,
+    maxPayloadBytes: parseSettings(env).MAX_PAYLOAD_BYTES,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { MatchableSubscription } from "../../core/match.ts";
-import type { Event } from "../../core/model.ts";
+import type { Event, SourceKeys } from "../../core/model.ts";
 import { LANE_KEY } from "./lane-key.ts";
 
 /** How a publisher is known: by its key, or by the tenant an operator acts for. */
@@ -10,7 +10,7 @@ export interface PublishConfigRows {
   revision: number;
   /** Null when the operator acts for the tenant. */
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
-  sources: { id: string; name: string; allowedEventTypes: string[] }[];
+  sources: { id: string; name: string; allowedEventTypes: string[]; keys: SourceKeys }[];
   /** Oldest first. */
   subscriptions: MatchableSubscription[];
 }
@@ -56,7 +56,9 @@ export function createPublishLedger(db: D1Database) {
           : db.prepare("select 1 where 0 and ?1").bind(bound),
         db
           .prepare(
-            `select id, name, allowed_event_types from source where tenant_id = ${tenant} and deleted_at is null`,
+            `select id, name, allowed_event_types, signing_key_version, signing_key, signing_key_previous,
+                    previous_valid_until
+             from source where tenant_id = ${tenant} and deleted_at is null`,
           )
           .bind(bound),
         db
@@ -85,6 +87,12 @@ export function createPublishLedger(db: D1Database) {
           id: source["id"] as string,
           name: source["name"] as string,
           allowedEventTypes: JSON.parse(source["allowed_event_types"] as string),
+          keys: {
+            version: source["signing_key_version"] as number,
+            current: toBytes(source["signing_key"]),
+            previous: toBytes(source["signing_key_previous"]),
+            previousValidUntil: source["previous_valid_until"] as number | null,
+          },
         })),
         subscriptions: subscriptions!.results.map((subscription) => ({
           id: subscription["id"] as string,
@@ -95,6 +103,13 @@ export function createPublishLedger(db: D1Database) {
           lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,
         })),
       };
+    },
+
+    /** Whether what is remembered of a tenant is the present. Primary key; null when there is no such tenant (any more). */
+    async findTenantRevision(tenantId: string): Promise<number | null> {
+      const sql = "select revision from tenant where id = ? and deleted_at is null";
+      const row = await db.prepare(sql).bind(tenantId).first<{ revision: number }>();
+      return row?.revision ?? null;
     },
 
     /**
@@ -259,6 +274,11 @@ function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement
        from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1`,
     )
     .bind(JSON.stringify(keyed));
+}
+
+/** A blob comes out of D1 as an array of numbers. */
+function toBytes(blob: unknown): Uint8Array | null {
+  return blob === null ? null : new Uint8Array(blob as ArrayLike<number>);
 }
 
 function chunk<T>(items: T[], size: number): T[][] {
