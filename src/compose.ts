@@ -5,6 +5,7 @@ import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
+import type { SourcePlace } from "./app/publish/find-source-place.ts";
 import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
 import type { Runtime } from "./app/runtime.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
@@ -15,6 +16,7 @@ import { sendMessage, sendRings } from "./queue/producer.ts";
 import { createApiKeyStore } from "./storage/config/api-keys.ts";
 import { createEndpointStore } from "./storage/config/endpoints.ts";
 import { createSigningSecretStore } from "./storage/config/signing-secrets.ts";
+import { createSourceDirectory } from "./storage/config/source-directory.ts";
 import { createSourceStore } from "./storage/config/sources.ts";
 import { createSubscriptionStore } from "./storage/config/subscriptions.ts";
 import { createTenantDirectory, createTenantStore } from "./storage/config/tenants.ts";
@@ -57,6 +59,7 @@ const runtime: Runtime = {
 /** What an isolate remembers. Nothing of it decides anything: it saves trips and bounds memory. */
 const inFlight = createInFlight();
 const publishConfigs = new Map<string, PublishConfigCache>();
+const sourcePlaces = new Map<string, SourcePlace>();
 const armedAt = new Map<string, number>();
 let isolateId: string | null = null;
 
@@ -84,6 +87,9 @@ export function composeCentral(env: Env, context: Context): CentralDeps {
       ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
       wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     }),
+    sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
+    sourcePlaces,
+    maxPayloadBytes: parseSettings(env).MAX_PAYLOAD_BYTES,
   };
 }
 
@@ -109,6 +115,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     publishLimits: settings.PUBLISH_LIMITS,
     publishConfigs: publishConfigsOf(shard),
     sources: createSourceStore(db),
+    sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
     endpoints: createEndpointStore(db),
     signingSecrets: createSigningSecretStore(db),
     subscriptions: createSubscriptionStore(db),

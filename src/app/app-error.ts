@@ -3,6 +3,7 @@ export type ErrorCode =
   | "invalid_json"
   | "invalid_utf8"
   | "unauthorized"
+  | "invalid_signature"
   | "forbidden"
   | "tenant_suspended"
   | "event_type_not_allowed"

@@ -7,6 +7,7 @@ import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
 import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
+import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { PublishLimitDeps } from "./publish/publish-limit.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
@@ -17,8 +18,8 @@ import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
 import type { TenantDeps } from "./tenant/deps.ts";
 
-/** What the operator's routes need of the central database and of the shards. */
-export type CentralDeps = TenantDeps;
+/** What the operator's routes, and a signed publish before its shard is known, need of the central database. */
+export type CentralDeps = TenantDeps & FindSourcePlaceDeps & Pick<PublishDeps, "maxPayloadBytes">;
 
 /** What a tenant's routes need of the shard it lives in. */
 export type ShardDeps = AuthenticateDeps &

@@ -17,8 +17,19 @@ export interface Source {
   id: string;
   name: string;
   allowedEventTypes: string[];
+  /** How many signing keys it has had: 0 for one that has none yet. */
   signingKeyVersion: number;
+  /** When the key before the present one stops to verify, or did. Null when there was none. */
+  previousValidUntil: number | null;
   createdAt: number;
+}
+
+/** The signing keys of a source as they are stored, wrapped. The previous one is of the version before. */
+export interface SourceKeys {
+  version: number;
+  current: Uint8Array | null;
+  previous: Uint8Array | null;
+  previousValidUntil: number | null;
 }
 
 export interface ApiKey {

@@ -34,16 +34,39 @@ export function decodeSigningSecret(secret: string): Result<Uint8Array, "malform
  * `<id>.<timestamp>.` and the body. Keys are as `decodeSigningSecret` gives them, never empty.
  */
 export async function signWebhook(keys: readonly Uint8Array[], message: SignedMessage): Promise<string> {
-  const head = new TextEncoder().encode(`${message.id}.${message.timestampSeconds}.`);
-  const signed = new Uint8Array(head.length + message.body.length);
-  signed.set(head);
-  signed.set(message.body, head.length);
+  const signed = signedBytes(message);
   const signatures = await Promise.all(keys.map((key) => hmacSha256(key, signed)));
   return signatures.map((signature) => `v1,${encodeBase64(signature)}`).join(" ");
 }
 
+/**
+ * Whether one of the signatures (32 bytes each) is the key's. All are looked at, each in constant time, so that the time
+ * it takes says nothing about how near a wrong one came.
+ */
+export async function isSignedWith(
+  key: Uint8Array,
+  message: SignedMessage,
+  signatures: readonly Uint8Array[],
+): Promise<boolean> {
+  const signed = signedBytes(message);
+  const imported = await crypto.subtle.importKey("raw", key as BufferSource, HMAC_SHA256, false, ["verify"]);
+  const checks = signatures.map((signature) =>
+    crypto.subtle.verify(HMAC_SHA256, imported, signature as BufferSource, signed as BufferSource),
+  );
+  return (await Promise.all(checks)).includes(true);
+}
+
+const HMAC_SHA256 = { name: "HMAC", hash: "SHA-256" };
+
+function signedBytes(message: SignedMessage): Uint8Array {
+  const head = new TextEncoder().encode(`${message.id}.${message.timestampSeconds}.`);
+  const signed = new Uint8Array(head.length + message.body.length);
+  signed.set(head);
+  signed.set(message.body, head.length);
+  return signed;
+}
+
 async function hmacSha256(key: Uint8Array, data: Uint8Array): Promise<Uint8Array> {
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const imported = await crypto.subtle.importKey("raw", key as BufferSource, algorithm, false, ["sign"]);
-  return new Uint8Array(await crypto.subtle.sign(algorithm, imported, data as BufferSource));
+  const imported = await crypto.subtle.importKey("raw", key as BufferSource, HMAC_SHA256, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign(HMAC_SHA256, imported, data as BufferSource));
 }

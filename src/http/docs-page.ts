@@ -49,7 +49,7 @@ function render(document: OpenApiDocument): Html {
           ${tags.map(({ name }) => html`<a href="#${anchor(name)}">${name}</a> `)}<a href="#schemas">Schemas</a>
         </nav>
         <h2>Who calls</h2>
-        <p><code>Authorization: Bearer …</code> with one of:</p>
+        <p>With <code>Authorization: Bearer …</code>, or signed:</p>
         <dl>
           ${Object.entries(components.securitySchemes).map(
             ([name, { description }]) =>

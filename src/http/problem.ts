@@ -7,6 +7,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   invalid_json: { status: 400, title: "Malformed JSON" },
   invalid_utf8: { status: 400, title: "Malformed UTF-8" },
   unauthorized: { status: 401, title: "Unauthorized" },
+  invalid_signature: { status: 401, title: "Invalid signature" },
   forbidden: { status: 403, title: "Forbidden" },
   tenant_suspended: { status: 403, title: "Tenant suspended" },
   event_type_not_allowed: { status: 403, title: "Event type not allowed" },

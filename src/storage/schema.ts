@@ -25,6 +25,15 @@ export const tenantDirectory = sqliteTable(
   (t) => [primaryKey({ columns: [t.tenantId] }), index("tenant_directory_created").on(t.createdAt, t.tenantId)],
 );
 
+export const sourceDirectory = sqliteTable(
+  "source_directory",
+  {
+    sourceId: text("source_id").notNull(),
+    tenantId: text("tenant_id").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId] })],
+);
+
 export const tenant = sqliteTable(
   "tenant",
   {

@@ -15,6 +15,7 @@ import {
 import { withReceiver } from "./support/receiver.ts";
 import { createStateDir, OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { isSignedBy } from "./support/signature.ts";
+import { signHeaders } from "./support/signer.ts";
 
 /** Whatever a careless log would print of a request: each of these is refused. */
 async function makeRefusedRequests(relay: RelayProcess, tenant: TestTenant, secrets: string[]): Promise<void> {
@@ -42,15 +43,31 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
       }
     };
 
-    const { tenant, endpoint, rotated, localKey } = await run({}, async (relay) => {
+    /** A publish of the source `shop`, in each run under an id of its own. */
+    const publishSigned = async (relay: RelayProcess, signer: { sourceId: string; key: string }) => {
+      const body = '{"type":"order.signed","payload":1}';
+      return createClient(relay.url, null).post("/v1/events", body, signHeaders(signer, body));
+    };
+    const { tenant, endpoint, rotated, signers, localKey } = await run({}, async (relay) => {
       const tenant = await createTenant(relay.url);
       const endpoint = await createEndpoint(tenant, { url: receiver.url });
       const rotated = await expectStatus(201, tenant.admin.post(`/v1/endpoints/${endpoint.id}/secrets/rotate`));
       const localKey = readFileSync(join(stateDir, "secrets-key"), "utf8").trim();
       expect(statSync(join(stateDir, "secrets-key")).mode & 0o777).toBe(0o600);
       await terminalDelivery(tenant, (await publish(tenant)).deliveries[0].id);
-      await makeRefusedRequests(relay, tenant, [endpoint.secret, tenant.adminKey, OPERATOR_TOKEN]);
-      return { tenant, endpoint, rotated, localKey };
+      const shop = await expectStatus(201, tenant.admin.post("/v1/sources", { name: "shop" }));
+      const turned = await expectStatus(201, tenant.admin.post(`/v1/sources/${shop.id}/rotate-key`));
+      const signers = [shop, turned].map(({ signing_key: key }) => ({
+        sourceId: shop.id as string,
+        key: key as string,
+      }));
+      for (const signer of signers) {
+        await expectStatus(202, publishSigned(relay, signer));
+        await expectStatus(401, publishSigned(relay, { ...signer, key: endpoint.secret }));
+      }
+      const shown = [endpoint.secret, ...signers.map(({ key }) => key), tenant.adminKey, OPERATOR_TOKEN];
+      await makeRefusedRequests(relay, tenant, shown);
+      return { tenant, endpoint, rotated, signers, localKey };
     });
 
     // With another key no secret can be unwrapped: a fault of ours, told to nobody in detail, and nothing is spent.
@@ -61,6 +78,7 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
       const problem = await expectStatus(500, admin.get(revealPath));
       expect(problem).toMatchObject({ code: "internal_error", request_id: expect.stringMatching(/^req_/) });
       expect(JSON.stringify(problem)).not.toContain("sec_");
+      expect(await expectStatus(500, publishSigned(relay, signers[1]!))).toMatchObject({ code: "internal_error" });
       const { deliveries } = await publish({ ...tenant, admin });
       await eventually(async () => relay.printed().includes('"what":"prepare"'));
       const waiting = await expectStatus(200, admin.get(`/v1/deliveries/${deliveries[0].id}`));
@@ -79,6 +97,7 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
       }
       const { data } = await expectStatus(200, admin.get(revealPath));
       expect(data.map(({ secret }: any) => secret)).toEqual([rotated.secret, endpoint.secret]);
+      for (const signer of signers) await expectStatus(202, publishSigned(relay, signer));
     });
 
     const all = printed.join("\n");
@@ -87,7 +106,8 @@ test("no secret is in anything the relay prints, also when it cannot read its ow
     // The attempts are in it, with their ids.
     expect(all).toMatch(new RegExp(`"event":"attempt".*"delivery_id":"${waitingId}".*"next":"succeeded"`));
     const bare = (secret: string) => secret.replace(/^(whsec_|\w+:)/, "");
-    for (const secret of [endpoint.secret, rotated.secret, tenant.adminKey, OPERATOR_TOKEN, localKey, otherKey]) {
+    const secrets = [endpoint.secret, rotated.secret, tenant.adminKey, OPERATOR_TOKEN, localKey, otherKey];
+    for (const secret of [...secrets, ...signers.map(({ key }) => key)]) {
       expect(all).not.toContain(bare(secret));
     }
   }));

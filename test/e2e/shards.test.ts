@@ -5,6 +5,7 @@ import { FAULTY_ENTRY, setFaults } from "./support/faults.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
 import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
+import { signHeaders } from "./support/signer.ts";
 
 const SHARDS = ["0", "1"];
 /** Tenants are spread by chance: that none of so many is in one of the shards does not happen. */
@@ -71,6 +72,20 @@ test("every shard takes, signs, delivers and records", async () => {
     expect(verifyJson(tenant.endpoint.secret, request!)).toMatchObject({ id: event.id, payload: order.payload });
     // The same key in another shard was another event.
     expect(await expectStatus(200, tenant.admin.post("/v1/events", order))).toMatchObject({ id: event.id });
+  }
+});
+
+test("a signed publish finds the shard of its source, also after a rotation", async () => {
+  for (const tenant of inhabitants.values()) {
+    const made = await expectStatus(201, tenant.admin.post("/v1/sources", { name: "signing" }));
+    const rotated = await expectStatus(201, tenant.admin.post(`/v1/sources/${made.id}/rotate-key`));
+    const body = JSON.stringify({ type: "order.created", payload: { id: 1 } });
+    for (const { id: sourceId, signing_key: key } of [made, rotated]) {
+      const headers = signHeaders({ sourceId, key }, body);
+      const event = await expectStatus(202, createClient(relay.url, null).post("/v1/events", body, headers));
+      expect(await terminalDelivery(tenant, event.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+      expect(requestsFor(event.id)[0]!.path).toBe(`/${tenant.id}`);
+    }
   }
 });
 

@@ -4,7 +4,7 @@ import { attempt } from "./support/worker.ts";
 
 /** The API only ever gains fields: one may be added here, none taken away. */
 const FIELDS = {
-  source: "allowed_event_types created_at id name signing_key_version",
+  source: "allowed_event_types created_at id name previous_valid_until signing_key signing_key_version",
   apiKey: "created_at id key name prefix scope source_id",
   endpoint:
     "concurrency_cap created_at disabled_at disabled_reason headers id last_disabled_at max_head_hold_seconds name on_exhausted " +

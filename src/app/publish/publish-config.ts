@@ -3,14 +3,31 @@ import { createMatcher, type Matcher, type MatchableSubscription } from "../../c
 import { AppError } from "../app-error.ts";
 import { unauthorized } from "../authenticate.ts";
 import { toHex } from "../../core/hex.ts";
+import type { SourceKeys } from "../../core/model.ts";
 import type { Plan } from "../../core/publish-limits.ts";
+import {
+  invalidSignature,
+  isSignedBySource,
+  refuseUnknownSigner,
+  type SignedRequest,
+  type VerifySignedDeps,
+} from "./verify-signed.ts";
 
-/** How a publisher is known: by the hash of its key, or by the tenant an operator acts for. */
-export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
+/** How a publisher is known: by the hash of its key, by the tenant an operator acts for, or as a source by its signature. */
+export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string } | SignerRef;
+
+/** A source that signs, and the request that proves it: each configuration the request is tried under verifies it anew. */
+export interface SignerRef {
+  tenantId: string;
+  sourceId: string;
+  signed: SignedRequest;
+}
 
 export interface PublishSource {
   id: string;
   name: string;
+  /** Wrapped, as they are in the ledger. */
+  keys: SourceKeys;
   allows(eventType: string): boolean;
 }
 
@@ -23,7 +40,7 @@ export interface PublishConfig {
   match: Matcher;
 }
 
-/** Who publishes: the configuration, and the one source a publish key may publish for. */
+/** Who publishes: the configuration, and the one source a publish key, or a signature, may publish for. */
 export interface Publisher {
   ref: PublisherRef;
   config: PublishConfig;
@@ -36,12 +53,14 @@ interface ConfigRows {
   revision: number;
   isSuspended: boolean;
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
-  sources: { id: string; name: string; allowedEventTypes: string[] }[];
+  sources: { id: string; name: string; allowedEventTypes: string[]; keys: SourceKeys }[];
   subscriptions: MatchableSubscription[];
 }
 
-export interface PublishConfigDeps {
+export interface PublishConfigDeps extends VerifySignedDeps {
   loadPublishConfig(publisher: PublisherRef): Promise<ConfigRows | null>;
+  /** Null when there is no such tenant any more. */
+  findTenantRevision(tenantId: string): Promise<number | null>;
   publishConfigs: PublishConfigCache;
 }
 
@@ -64,14 +83,21 @@ export function createPublishConfigCache(): PublishConfigCache {
 }
 
 /**
- * The publisher behind a key, remembered or loaded (one trip). Throws `unauthorized`, `tenant_suspended`, or `forbidden` for
- * a read key.
+ * The publisher behind a key or a signature, remembered or loaded (one trip). Throws `unauthorized`, `tenant_suspended`,
+ * `forbidden` for a read key, `invalid_signature` for a signature that no live key of its source made.
  */
 export async function authorizePublisher(deps: PublishConfigDeps, ref: PublisherRef): Promise<Publisher> {
   const known = deps.publishConfigs.keys.get(publisherKey(ref));
   const config = known && deps.publishConfigs.configs.get(known.tenantId);
-  if (known && config && config.revision === known.revision) return toPublisher(ref, config, known.key);
-  return reloadPublisher(deps, ref);
+  if (!known || !config || config.revision !== known.revision) return reloadPublisher(deps, ref);
+  try {
+    return await toPublisher(deps, ref, config, known.key);
+  } catch (error) {
+    if (!("signed" in ref) || !isInvalidSignature(error)) throw error;
+    // It may be of a key made since. Anybody can send a bad signature, so the answer is asked for at the price of one row.
+    if ((await deps.findTenantRevision(ref.tenantId)) === config.revision) throw error;
+    return reloadPublisher(deps, ref);
+  }
 }
 
 /** Loads afresh: for the first publish of an isolate, and for one whose commit found the configuration changed. */
@@ -80,29 +106,46 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
   const rows = await deps.loadPublishConfig(ref);
   if (!rows) {
     keys.delete(publisherKey(ref));
+    if ("signed" in ref) return refuseUnknownSigner(ref.signed);
     throw unauthorized();
   }
+  const config = compileConfig(rows);
+  const rememberIt = () => {
+    const { tenantId, revision, key } = rows;
+    remember(configs, tenantId, config, MAX_CACHED_TENANTS);
+    remember(keys, publisherKey(ref), { tenantId, revision, key }, MAX_CACHED_KEYS);
+  };
+  // A key that is refused is read afresh each time. A bad signature must not have a whole configuration read each time.
+  if ("signed" in ref && !rows.isSuspended) rememberIt();
+  const publisher = await toPublisher(deps, ref, config, rows.key);
   if (rows.isSuspended) {
     // Forgotten, so that the next one is refused before its payload is stored.
     keys.delete(publisherKey(ref));
     throw new AppError("tenant_suspended", "The tenant is suspended: it cannot publish.");
   }
-  const config = compileConfig(rows);
-  // Before it is remembered: what is refused is read afresh each time.
-  const publisher = toPublisher(ref, config, rows.key);
-  remember(configs, rows.tenantId, config, MAX_CACHED_TENANTS);
-  remember(
-    keys,
-    publisherKey(ref),
-    { tenantId: rows.tenantId, revision: rows.revision, key: rows.key },
-    MAX_CACHED_KEYS,
-  );
+  rememberIt();
   return publisher;
 }
 
-function toPublisher(ref: PublisherRef, config: PublishConfig, key: ConfigRows["key"]): Publisher {
+async function toPublisher(
+  deps: VerifySignedDeps,
+  ref: PublisherRef,
+  config: PublishConfig,
+  key: ConfigRows["key"],
+): Promise<Publisher> {
+  if ("signed" in ref) {
+    const source = config.sources.find(({ id }) => id === ref.sourceId);
+    if (!source) return refuseUnknownSigner(ref.signed);
+    const signer = { tenantId: config.tenantId, sourceId: source.id, keys: source.keys };
+    if (!(await isSignedBySource(deps, signer, ref.signed))) throw invalidSignature();
+    return { ref, config, sourceId: source.id };
+  }
   if (key?.scope === "read") throw new AppError("forbidden", "A key of scope read cannot publish.");
   return { ref, config, sourceId: key?.sourceId ?? null };
+}
+
+function isInvalidSignature(error: unknown): boolean {
+  return error instanceof AppError && error.code === "invalid_signature";
 }
 
 function compileConfig(rows: ConfigRows): PublishConfig {
@@ -111,14 +154,14 @@ function compileConfig(rows: ConfigRows): PublishConfig {
     plan: rows.plan,
     revision: rows.revision,
     match: createMatcher(rows.subscriptions),
-    sources: rows.sources.map(({ id, name, allowedEventTypes }) => {
+    sources: rows.sources.map(({ id, name, allowedEventTypes, keys }) => {
       const patterns = allowedEventTypes.map(compilePattern);
-      return { id, name, allows: (eventType) => patterns.some((matches) => matches(eventType)) };
+      return { id, name, keys, allows: (eventType) => patterns.some((matches) => matches(eventType)) };
     }),
   };
 }
 
-/** One text for each publisher: the hash of its key, or the tenant that an operator acts for. */
+/** What a publisher's configuration is remembered by: the hash of its key, else its tenant. */
 export function publisherKey(ref: PublisherRef): string {
   return "keyHash" in ref ? toHex(ref.keyHash) : ref.tenantId;
 }

@@ -1,6 +1,13 @@
 import { PUBLISH_PERIOD_SECONDS, type Plan, type PublishLimits } from "../../core/publish-limits.ts";
 import { AppError } from "../app-error.ts";
-import { publisherKey, reloadPublisher, remember, type Publisher, type PublishConfigDeps } from "./publish-config.ts";
+import {
+  publisherKey,
+  reloadPublisher,
+  remember,
+  type Publisher,
+  type PublishConfigDeps,
+  type PublisherRef,
+} from "./publish-config.ts";
 
 export type LimitName = "key" | "tenant";
 
@@ -47,7 +54,7 @@ export async function admitPublisher(deps: PublishLimitDeps, publisher: Publishe
   const refusal = await checkLimits(deps, publisher);
   if (!refusal) return publisher;
   const { refusedAt } = deps.publishConfigs;
-  const key = publisherKey(publisher.ref);
+  const key = counterOf(publisher.ref);
   const now = deps.now();
   if (now - (refusedAt.get(key) ?? -Infinity) < PUBLISH_PERIOD_SECONDS * 1_000) throw refusal;
   // Before the trip, so that a thousand refusals at once are one trip too.
@@ -58,12 +65,17 @@ export async function admitPublisher(deps: PublishLimitDeps, publisher: Publishe
   return fresh;
 }
 
+/** A source that signs is counted as a key of its own. */
+function counterOf(ref: PublisherRef): string {
+  return "signed" in ref ? ref.sourceId : publisherKey(ref);
+}
+
 /** A limiter that fails lets everything through: it guards the store, and must not be the outage itself. */
 async function checkLimits(deps: PublishLimitDeps, { ref, config }: Publisher): Promise<RateLimited | null> {
   if (!deps.publishLimits) return null;
   const { plan, tenantId } = config;
   try {
-    if (!(await deps.countPublish(plan, "key", publisherKey(ref)))) {
+    if (!(await deps.countPublish(plan, "key", counterOf(ref)))) {
       return new RateLimited("key", deps.publishLimits[plan]);
     }
     if (!(await deps.countPublish(plan, "tenant", tenantId))) {

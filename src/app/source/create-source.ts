@@ -7,6 +7,7 @@ import { EventTypePattern } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import type { SourceDeps } from "./deps.ts";
+import { createSourceKey } from "./new-source-key.ts";
 
 const MAX_PATTERNS = 100;
 
@@ -16,7 +17,12 @@ export const CreateSourceInput = z.strictObject({
 });
 export type CreateSourceInput = z.infer<typeof CreateSourceInput>;
 
-export async function createSource(deps: SourceDeps, principal: Principal, body: unknown): Promise<Source> {
+/** `signingKey` (`whsec_…`) signs what the source publishes without a token. */
+export async function createSource(
+  deps: SourceDeps,
+  principal: Principal,
+  body: unknown,
+): Promise<{ source: Source; signingKey: string }> {
   requireAdmin(principal);
   const input = parseInput(CreateSourceInput, body);
   const source: Source = {
@@ -24,11 +30,16 @@ export async function createSource(deps: SourceDeps, principal: Principal, body:
     name: input.name,
     allowedEventTypes: input.allowed_event_types,
     signingKeyVersion: 1,
+    previousValidUntil: null,
     createdAt: deps.now(),
   };
-  const inserted = await deps.sources.insert(principal.tenantId, source);
+  const { tenantId } = principal;
+  const { wrappedKey, text } = await createSourceKey(deps, { tenantId, sourceId: source.id, version: 1 });
+  const inserted = await deps.sources.insert(tenantId, source, wrappedKey);
   if (!inserted.ok) throw nameTaken();
-  return source;
+  // A crash between the two leaves a key that leads nowhere and that nobody was shown: a rotation mends both.
+  await deps.sourceDirectory.add({ sourceId: source.id, tenantId });
+  return { source, signingKey: text };
 }
 
 export function nameTaken(): AppError {

@@ -45,7 +45,7 @@ export interface OpenApiDocument {
   tags: { name: string }[];
   paths: Record<string, Record<string, OperationObject>>;
   components: {
-    securitySchemes: Record<string, { type: string; scheme: string; description: string }>;
+    securitySchemes: Record<string, { type: string; description: string; [key: string]: string }>;
     parameters: Record<string, Parameter>;
     headers: Record<string, { description: string; schema: JsonSchema }>;
     schemas: Record<string, JsonSchema>;
@@ -108,6 +108,14 @@ function build(operations: readonly Operation[]): OpenApiDocument {
           scheme: "bearer",
           description: "The relay's `OPERATOR_TOKEN`. It acts for the tenant that `X-Tenant-Id` names.",
         },
+        sourceSignature: {
+          type: "apiKey",
+          in: "header",
+          name: "webhook-signature",
+          description:
+            "Instead of a token: Standard Webhooks' `webhook-id`, `webhook-timestamp` and `webhook-signature`, made with " +
+            "the signing key of the source whose id `X-Webhook-Source` gives.",
+        },
       },
       parameters: {
         tenant: headerParameter("X-Tenant-Id"),
@@ -150,7 +158,8 @@ function needsBody(body: Content[]): boolean {
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === "anyone") return [];
   if (access === "operator") return [{ operatorToken: [] }];
-  return [{ apiKey: SCOPES[access] }, { operatorToken: [] }];
+  const byToken: Record<string, string[]>[] = [{ apiKey: SCOPES[access] }, { operatorToken: [] }];
+  return access === "publish" ? [...byToken, { sourceSignature: [] }] : byToken;
 }
 
 function parametersOf({ path, query, queryExample, access, takesIdempotencyKey }: Operation) {

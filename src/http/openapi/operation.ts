@@ -68,6 +68,7 @@ export function problemsOf(operation: Operation): ProblemCode[] {
   const always: ProblemCode[] = ["unauthorized", "forbidden", "validation_failed", "duplicate_field"];
   for (const code of [...always, "internal_error", "unavailable"] as const) codes.add(code);
   if (access !== "operator" || path.includes("{")) codes.add("not_found");
+  if (access === "publish") codes.add("invalid_signature");
   const readsJson = body?.some(({ type }) => type === "application/json");
   if (readsJson) for (const code of ["invalid_json", "invalid_utf8"] as const) codes.add(code);
   if (readsJson && access !== "publish") codes.add("request_too_large");

@@ -1,8 +1,6 @@
 import { Hono, type Context } from "hono";
 import { AppError, invalidField } from "../../app/app-error.ts";
-import { authorizePublisher } from "../../app/publish/publish-config.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
-import { admitPublisher } from "../../app/publish/publish-limit.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
 import { isJson } from "../../core/json-span.ts";
@@ -13,10 +11,12 @@ import {
   type BatchBodyError,
   type PublishBody,
 } from "../../core/publish-body.ts";
+import { signedIdempotencyKey } from "../../core/signed-request.ts";
 import type { HttpContext } from "../context.ts";
-import { findCaller, type AuthOptions } from "../middleware/authenticate.ts";
+import type { AuthOptions } from "../middleware/authenticate.ts";
 import { acceptedStatus, presentAccepted, presentBatchResult } from "../present/publish.ts";
 import { readBytes, readQuery } from "../request.ts";
+import { openPublish, type OpenedPublish } from "../signed-publish.ts";
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 const MAX_BATCH_EVENTS = 500;
@@ -35,43 +35,33 @@ export interface PublishOptions extends AuthOptions {
 export function publishRoutes(options: PublishOptions) {
   return new Hono<HttpContext>()
     .post("/", async (c) => {
-      const caller = await authorize(options, c);
+      const caller = await openPublish(options, c, (maxPayloadBytes) =>
+        readBytes(c.req.raw, maxPayloadBytes + FIELD_BYTES).catch(asPayloadTooLarge),
+      );
       const item = await itemOf(async () => {
-        const body = await readBytes(c.req.raw, caller.deps.maxPayloadBytes + FIELD_BYTES).catch(asPayloadTooLarge);
+        const body = await caller.body();
         requireJsonType(c);
         const parsed = parsePublishBody(body);
         if (!parsed.ok) throw bodyError(parsed.error);
-        return takeIdempotencyHeader(c, toItem(parsed.value));
+        return takeIdempotencyKey(c, toItem(parsed.value), caller.messageId);
       });
       return publishOne(options, c, caller, item);
     })
     .post("/raw", async (c) => {
-      const caller = await authorize(options, c);
-      const item = await itemOf(async () => {
-        const payload = await readBytes(c.req.raw, caller.deps.maxPayloadBytes).catch(asPayloadTooLarge);
-        return takeIdempotencyHeader(c, rawItem(c, payload));
-      });
+      const read = (maxBytes: number) => readBytes(c.req.raw, maxBytes).catch(asPayloadTooLarge);
+      const caller = await openPublish(options, c, read, true);
+      const item = await itemOf(async () => takeIdempotencyKey(c, rawItem(c, await caller.body()), caller.messageId));
       return publishOne(options, c, caller, item);
     })
     .post("/batch", async (c) => {
-      const caller = await authorize(options, c);
-      const items = await itemOf(() => batchItems(c));
+      const caller = await openPublish(options, c, () => readBytes(c.req.raw, MAX_BATCH_BYTES));
+      const items = await itemOf(() => batchItems(c, caller));
       // A batch that cannot be read is refused as a whole, by the same road.
       if (items instanceof AppError) return publishOne(options, c, caller, items);
       const region = options.relayRegion(c.env, c.req.raw as Request);
       const results = await publishEvents(caller.deps, caller.publisher, items, region);
       return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
     });
-}
-
-type Caller = Awaited<ReturnType<typeof authorize>>;
-
-/** Who publishes, within its limits: before anything of the body is read. */
-async function authorize(options: PublishOptions, c: Context<HttpContext>) {
-  const { deps, ref } = await findCaller(options, c);
-  const publisher = await admitPublisher(deps, await authorizePublisher(deps, ref));
-  c.set("tenantId", publisher.config.tenantId);
-  return { deps, publisher };
 }
 
 /** What is wrong with a request is handed on like an event: it is told only to a caller whose key was proved. */
@@ -87,7 +77,7 @@ async function itemOf<T>(read: () => Promise<T>): Promise<T | AppError> {
 async function publishOne(
   options: PublishOptions,
   c: Context<HttpContext>,
-  { deps, publisher }: Caller,
+  { deps, publisher }: OpenedPublish,
   item: PublishItem | AppError,
 ) {
   const region = options.relayRegion(c.env, c.req.raw as Request);
@@ -96,8 +86,8 @@ async function publishOne(
   return c.json(presentAccepted(result!), acceptedStatus(result!));
 }
 
-async function batchItems(c: Context<HttpContext>): Promise<(PublishItem | AppError)[]> {
-  const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
+async function batchItems(c: Context<HttpContext>, caller: OpenedPublish): Promise<(PublishItem | AppError)[]> {
+  const body = await caller.body();
   const isNdjson = mediaType(c) === "application/x-ndjson";
   if (!isNdjson) requireJsonType(c);
   if (c.req.header("Idempotency-Key") !== undefined) {
@@ -106,24 +96,32 @@ async function batchItems(c: Context<HttpContext>): Promise<(PublishItem | AppEr
   const parsed = isNdjson ? parseNdjsonBody(body, MAX_BATCH_EVENTS) : parseBatchBody(body, MAX_BATCH_EVENTS);
   if (!parsed.ok) throw bodyError(parsed.error);
   return Promise.all(
-    parsed.value.map((event) =>
+    parsed.value.map((event, index) =>
       itemOf(async () => {
         if (!event.ok) throw bodyError(event.error);
-        return toItem(event.value);
+        const item = toItem(event.value);
+        if (caller.messageId !== null) item.fields["idempotency_key"] ??= signedIdempotencyKey(caller.messageId, index);
+        return item;
       }),
     ),
   );
 }
 
-/** The header means the same as the field, so both must say the same. */
-function takeIdempotencyHeader(c: Context<HttpContext>, item: PublishItem): PublishItem {
+/**
+ * The header means the same as the field, so both must say the same. A signature covers the field and not the header:
+ * there `webhook-id` is the key of an event that has none, and the header may only repeat what is signed.
+ */
+function takeIdempotencyKey(c: Context<HttpContext>, item: PublishItem, messageId: string | null): PublishItem {
   const { fields } = item;
+  if (messageId !== null) fields["idempotency_key"] ??= signedIdempotencyKey(messageId, 0);
   const header = c.req.header("Idempotency-Key");
   if (header === undefined) return item;
   const key = parseIdempotencyKeyHeader(header);
   if (!key.ok) throw invalidField("Idempotency-Key", "must be 1 to 256 visible ASCII characters, quoted or not");
   if (fields["idempotency_key"] != null && fields["idempotency_key"] !== key.value) {
-    throw invalidField("idempotency_key", "differs from the Idempotency-Key header");
+    throw messageId === null
+      ? invalidField("idempotency_key", "differs from the Idempotency-Key header")
+      : invalidField("Idempotency-Key", "is not signed: it may only repeat the event's idempotency_key, or webhook-id");
   }
   fields["idempotency_key"] = key.value;
   return item;

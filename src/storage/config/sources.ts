@@ -1,6 +1,6 @@
-import { and, desc, eq, isNull } from "drizzle-orm";
+import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { PageRequest, Source } from "../../core/model.ts";
+import type { PageRequest, Source, SourceKeys } from "../../core/model.ts";
 import { ok, refuse, type Result } from "../../core/result.ts";
 import { apiKey, source } from "../schema.ts";
 import { afterKey, bumpTenantRevision, isUniqueViolation, orKeep } from "./statements.ts";
@@ -10,6 +10,7 @@ const columns = {
   name: source.name,
   allowedEventTypes: source.allowedEventTypes,
   signingKeyVersion: source.signingKeyVersion,
+  previousValidUntil: source.previousValidUntil,
   createdAt: source.createdAt,
 };
 type SourceRow = { [Column in keyof typeof columns]: (typeof source.$inferSelect)[Column] };
@@ -19,10 +20,15 @@ export function createSourceStore(d1: D1Database) {
   const isLiving = (tenantId: string, id: string) =>
     and(eq(source.tenantId, tenantId), eq(source.id, id), isNull(source.deletedAt));
   return {
-    async insert(tenantId: string, row: Source): Promise<Result<null, "name_taken">> {
+    async insert(tenantId: string, row: Source, wrappedKey: Uint8Array): Promise<Result<null, "name_taken">> {
       return refuseTakenName(async () => {
         await db.batch([
-          db.insert(source).values({ ...row, tenantId, allowedEventTypes: JSON.stringify(row.allowedEventTypes) }),
+          db.insert(source).values({
+            ...row,
+            tenantId,
+            allowedEventTypes: JSON.stringify(row.allowedEventTypes),
+            signingKey: wrappedKey,
+          }),
           bumpTenantRevision(db, tenantId),
         ]);
         return null;
@@ -67,6 +73,50 @@ export function createSourceStore(d1: D1Database) {
         ]);
         return rows[0] ? toSource(rows[0]) : null;
       });
+    },
+
+    async findKeys(tenantId: string, id: string): Promise<SourceKeys | null> {
+      const [row] = await db
+        .select({
+          version: source.signingKeyVersion,
+          current: source.signingKey,
+          previous: source.signingKeyPrevious,
+          previousValidUntil: source.previousValidUntil,
+        })
+        .from(source)
+        .where(isLiving(tenantId, id));
+      return row
+        ? {
+            ...row,
+            current: row.current && new Uint8Array(row.current),
+            previous: row.previous && new Uint8Array(row.previous),
+          }
+        : null;
+    },
+
+    /**
+     * The present key becomes the previous one, over whatever that was. Null, and nothing changed, when the source has not
+     * the version before this one any more, or is gone.
+     */
+    async rotateKey(
+      tenantId: string,
+      id: string,
+      key: { version: number; wrappedKey: Uint8Array; previousValidUntil: number },
+    ): Promise<Source | null> {
+      const [rows] = await db.batch([
+        db
+          .update(source)
+          .set({
+            signingKeyVersion: key.version,
+            signingKey: key.wrappedKey,
+            signingKeyPrevious: sql`${source.signingKey}`,
+            previousValidUntil: sql`iif(${source.signingKey} is null, null, ${key.previousValidUntil})`,
+          })
+          .where(and(isLiving(tenantId, id), eq(source.signingKeyVersion, key.version - 1)))
+          .returning(columns),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return rows[0] ? toSource(rows[0]) : null;
     },
 
     /** Its publish keys go with it. False when there is no such source. */

@@ -1,5 +1,5 @@
 import type { MatchableSubscription } from "../../core/match.ts";
-import type { Event } from "../../core/model.ts";
+import type { Event, SourceKeys } from "../../core/model.ts";
 import type { Plan } from "../../core/publish-limits.ts";
 import { LANE_KEY } from "./lane-key.ts";
 
@@ -13,7 +13,7 @@ export interface PublishConfigRows {
   isSuspended: boolean;
   /** Null when the operator acts for the tenant. */
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
-  sources: { id: string; name: string; allowedEventTypes: string[] }[];
+  sources: { id: string; name: string; allowedEventTypes: string[]; keys: SourceKeys }[];
   /** Oldest first. */
   subscriptions: MatchableSubscription[];
 }
@@ -61,7 +61,9 @@ export function createPublishLedger(db: D1Database) {
           : db.prepare("select 1 where 0 and ?1").bind(bound),
         db
           .prepare(
-            `select id, name, allowed_event_types from source where tenant_id = ${tenant} and deleted_at is null`,
+            `select id, name, allowed_event_types, signing_key_version, signing_key, signing_key_previous,
+                    previous_valid_until
+             from source where tenant_id = ${tenant} and deleted_at is null`,
           )
           .bind(bound),
         db
@@ -92,6 +94,12 @@ export function createPublishLedger(db: D1Database) {
           id: source["id"] as string,
           name: source["name"] as string,
           allowedEventTypes: JSON.parse(source["allowed_event_types"] as string),
+          keys: {
+            version: source["signing_key_version"] as number,
+            current: toBytes(source["signing_key"]),
+            previous: toBytes(source["signing_key_previous"]),
+            previousValidUntil: source["previous_valid_until"] as number | null,
+          },
         })),
         subscriptions: subscriptions!.results.map((subscription) => ({
           id: subscription["id"] as string,
@@ -102,6 +110,13 @@ export function createPublishLedger(db: D1Database) {
           lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,
         })),
       };
+    },
+
+    /** Whether what is remembered of a tenant is the present. Primary key; null when there is no such tenant (any more). */
+    async findTenantRevision(tenantId: string): Promise<number | null> {
+      const sql = "select revision from tenant where id = ? and deleted_at is null";
+      const row = await db.prepare(sql).bind(tenantId).first<{ revision: number }>();
+      return row?.revision ?? null;
     },
 
     /**
@@ -266,6 +281,11 @@ function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement
        from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1`,
     )
     .bind(JSON.stringify(keyed));
+}
+
+/** A blob comes out of D1 as an array of numbers. */
+function toBytes(blob: unknown): Uint8Array | null {
+  return blob === null ? null : new Uint8Array(blob as ArrayLike<number>);
 }
 
 function chunk<T>(items: T[], size: number): T[][] {

@@ -14,6 +14,8 @@ type Key = Rows["key"];
 const keyRef = (n: number): PublisherRef => ({ keyHash: Uint8Array.of(n >> 8, n & 0xff) });
 const ADMIN: Key = { scope: "admin", sourceId: null };
 
+const NO_KEYS = { version: 0, current: null, previous: null, previousValidUntil: null };
+
 /** A ledger of keys and tenants; its tenants' configuration names its revision in the source. */
 function scene() {
   const revisions = new Map<string, number>();
@@ -22,13 +24,21 @@ function scene() {
   const suspended = new Set<string>();
   const nameOf = (ref: PublisherRef) => ("keyHash" in ref ? ref.keyHash.join(".") : ref.tenantId);
   const deps: PublishConfigDeps = {
+    now: () => 0,
+    secretsKeys: [{ id: "k", bytes: new Uint8Array(32) }],
     publishConfigs: createPublishConfigCache(),
+    findTenantRevision: async (tenantId) => revisions.get(tenantId) ?? null,
     async loadPublishConfig(ref) {
       loads.push(nameOf(ref));
       const known = "keyHash" in ref ? keys.get(nameOf(ref)) : { tenantId: ref.tenantId, key: null };
       const revision = revisions.get(known?.tenantId ?? "");
       if (!known || revision === undefined) return null;
-      const source = { id: `src_${revision}`, name: "shop", allowedEventTypes: ["order.*", "user.made"] };
+      const source = {
+        id: `src_${revision}`,
+        name: "shop",
+        allowedEventTypes: ["order.*", "user.made"],
+        keys: NO_KEYS,
+      };
       const isSuspended = suspended.has(known.tenantId);
       const { tenantId, key } = known;
       return { tenantId, plan: "free", revision, isSuspended, key, sources: [source], subscriptions: [] };

@@ -4,8 +4,9 @@ import type { Publisher } from "../../../src/app/publish/publish-config.ts";
 import { checkItem, type PublishItem } from "../../../src/app/publish/publish-input.ts";
 import { parsePublishBody } from "../../../src/core/publish-body.ts";
 
-const SHOP = { id: "src_0000000000000001", name: "shop", allows: (type: string) => type !== "order.secret" };
-const CRM = { id: "src_0000000000000002", name: "crm", allows: () => true };
+const keys = { version: 0, current: null, previous: null, previousValidUntil: null };
+const SHOP = { id: "src_0000000000000001", name: "shop", keys, allows: (type: string) => type !== "order.secret" };
+const CRM = { id: "src_0000000000000002", name: "crm", keys, allows: () => true };
 const MAX_PAYLOAD_BYTES = 10;
 
 /** With a key of the source given, or an admin's. */

@@ -21,6 +21,8 @@ function scene() {
   const deps: PublishLimitDeps = {
     now: () => state.now,
     publishLimits: LIMITS,
+    secretsKeys: [{ id: "k", bytes: new Uint8Array(32) }],
+    findTenantRevision: async () => 1,
     publishConfigs: createPublishConfigCache(),
     async loadPublishConfig(ref) {
       state.trips++;

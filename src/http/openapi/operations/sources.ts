@@ -1,8 +1,9 @@
 import { CreateSourceInput } from "../../../app/source/create-source.ts";
 import { UpdateSourceInput } from "../../../app/source/update-source.ts";
-import { SourceAnswer } from "../../present/source.ts";
-import type { Operation } from "../operation.ts";
-import { create, list, OWN, read, remove, update, type Noun } from "./shared.ts";
+import { RotateSourceKeyInput } from "../../../app/source/rotate-source-key.ts";
+import { SourceAnswer, SourceWithKeyAnswer } from "../../present/source.ts";
+import { answer, jsonBody, type Operation } from "../operation.ts";
+import { act, create, list, OWN, read, remove, update, type Noun } from "./shared.ts";
 
 const SOURCE: Noun = {
   path: "sources",
@@ -17,6 +18,8 @@ export const sourceOperations: Operation[] = [
   create(SOURCE, {
     schema: CreateSourceInput,
     example: { name: "invoices", allowed_event_types: ["invoice.*"] },
+    row: SourceWithKeyAnswer,
+    description: "The text of its signing key is answered this once.",
     problems: ["name_taken", "not_supported"],
   }),
   list(SOURCE),
@@ -25,6 +28,15 @@ export const sourceOperations: Operation[] = [
     schema: UpdateSourceInput,
     example: { allowed_event_types: ["invoice.*", "refund.*"] },
     problems: ["name_taken", "not_supported"],
+  }),
+  act(SOURCE, "rotate-key", {
+    id: "rotateSourceKey",
+    summary: "Give a source a new signing key",
+    description:
+      "Both keys verify what it publishes until the overlap ends. The text of the new one is answered this once.",
+    body: jsonBody("RotateSourceKey", RotateSourceKeyInput, { overlap_hours: 24 }),
+    answers: { 201: answer("The source with its new key.", SourceWithKeyAnswer) },
+    problems: ["rotation_in_progress", "not_supported"],
   }),
   remove(SOURCE, "Its publish keys are revoked; its events go on."),
 ];

@@ -1,0 +1,18 @@
+import { wrapSecret } from "../../core/secret-box.ts";
+import { encodeSigningSecret } from "../../core/signature.ts";
+import { sourceKeyContext } from "../../core/source-keys.ts";
+import type { SourceDeps } from "./deps.ts";
+
+const KEY_BYTES = 32;
+const IV_BYTES = 12;
+
+/** A fresh signing key: `wrappedKey` as it is stored, `text` (`whsec_…`) as the producer gets to see it, once. */
+export async function createSourceKey(
+  deps: Pick<SourceDeps, "secretsKeys" | "randomBytes">,
+  place: { tenantId: string; sourceId: string; version: number },
+): Promise<{ wrappedKey: Uint8Array; text: string }> {
+  const key = new Uint8Array(deps.randomBytes(KEY_BYTES));
+  const iv = new Uint8Array(deps.randomBytes(IV_BYTES));
+  const context = sourceKeyContext(place.tenantId, place.sourceId, place.version);
+  return { wrappedKey: await wrapSecret(deps.secretsKeys, key, iv, context), text: encodeSigningSecret(key) };
+}

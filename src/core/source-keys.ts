@@ -1,0 +1,33 @@
+import type { SourceKeys } from "./model.ts";
+import { ok, refuse, type Result } from "./result.ts";
+
+/** What binds a wrapped signing key to its source and version (see `secret-box`). */
+export function sourceKeyContext(tenantId: string, sourceId: string, version: number): string {
+  return `${tenantId}/${sourceId}/signing_key/${version}`;
+}
+
+/** The keys that verify at this moment, newest first: none, one, or two while a rotation's overlap runs. */
+export function liveSourceKeys(keys: SourceKeys, nowMs: number): { version: number; wrappedKey: Uint8Array }[] {
+  const { version, current, previous } = keys;
+  return [
+    ...(current ? [{ version, wrappedKey: current }] : []),
+    ...(previous && isPreviousLive(keys, nowMs) ? [{ version: version - 1, wrappedKey: previous }] : []),
+  ];
+}
+
+/**
+ * The version of the next key. The present key becomes the previous one, so that a third live key is refused unless
+ * `force` lets the oldest end at once. A source without a key gets its first.
+ */
+export function planKeyRotation(
+  keys: SourceKeys,
+  nowMs: number,
+  force: boolean,
+): Result<{ version: number }, "rotation_in_progress"> {
+  if (liveSourceKeys(keys, nowMs).length === 2 && !force) return refuse("rotation_in_progress");
+  return ok({ version: keys.version + 1 });
+}
+
+function isPreviousLive({ previousValidUntil }: SourceKeys, nowMs: number): boolean {
+  return previousValidUntil !== null && previousValidUntil > nowMs;
+}
