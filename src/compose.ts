@@ -105,6 +105,11 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     retentionDays: settings.RETENTION_DAYS,
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
+    endpointQuotas: {
+      free: settings.ENDPOINT_QUOTA_FREE,
+      pro: settings.ENDPOINT_QUOTA_PRO,
+      enterprise: settings.ENDPOINT_QUOTA_ENTERPRISE,
+    },
     publishConfigs: publishConfigsOf(shard),
     sources: createSourceStore(db),
     endpoints: createEndpointStore(db),

@@ -8,6 +8,7 @@ export type ErrorCode =
   | "event_type_not_allowed"
   | "not_found"
   | "name_taken"
+  | "quota_exceeded"
   | "endpoint_disabled"
   | "endpoint_deleted"
   | "in_flight"
@@ -48,6 +49,14 @@ export class AppError extends Error {
 /** The answer for an id of nothing and for another tenant's, always the same. */
 export function notFound(noun: string): AppError {
   return new AppError("not_found", `No such ${noun}.`);
+}
+
+/** The tenant has all it may have of these. */
+export function quotaExceeded(nouns: string): AppError {
+  return new AppError(
+    "quota_exceeded",
+    `The tenant has as many ${nouns} as it may have. Delete some, or ask for more.`,
+  );
 }
 
 /** A field whose value cannot be accepted. */

@@ -10,6 +10,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   event_type_not_allowed: { status: 403, title: "Event type not allowed" },
   not_found: { status: 404, title: "Not found" },
   name_taken: { status: 409, title: "Name taken" },
+  quota_exceeded: { status: 409, title: "Quota exceeded" },
   endpoint_disabled: { status: 409, title: "Endpoint disabled" },
   endpoint_deleted: { status: 409, title: "Endpoint deleted" },
   in_flight: { status: 409, title: "Attempt in flight" },

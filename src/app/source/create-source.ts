@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SOURCE_NAME } from "../../core/grammar.ts";
 import { createId } from "../../core/ids.ts";
 import type { Source } from "../../core/model.ts";
-import { AppError } from "../app-error.ts";
+import { AppError, quotaExceeded } from "../app-error.ts";
 import { EventTypePattern } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
@@ -27,7 +27,7 @@ export async function createSource(deps: SourceDeps, principal: Principal, body:
     createdAt: deps.now(),
   };
   const inserted = await deps.sources.insert(principal.tenantId, source);
-  if (!inserted.ok) throw nameTaken();
+  if (!inserted.ok) throw inserted.error === "name_taken" ? nameTaken() : quotaExceeded("sources");
   return source;
 }
 

@@ -4,7 +4,7 @@ import type { Runtime } from "../runtime.ts";
 
 export interface SourceDeps extends Pick<Runtime, "now" | "randomBytes"> {
   sources: {
-    insert(tenantId: string, source: Source): Promise<Result<null, "name_taken">>;
+    insert(tenantId: string, source: Source): Promise<Result<null, "name_taken" | "quota_exceeded">>;
     find(tenantId: string, id: string): Promise<Source | null>;
     page(tenantId: string, request: PageRequest): Promise<Source[]>;
     update(
