@@ -27,6 +27,7 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
+import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
 import { describeFault } from "./core/fault.ts";
@@ -98,6 +99,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createReadLedger(db),
     ...createRerouteLedger(db),
     ...createLaneLedger(db),
+    ...createTestSendLedger(db),
     ...act,
     ...payloads,
     shard,
@@ -120,18 +122,19 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
     wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
+    testSender: () => composeDeliver(env, context, shard, "test"),
     async endDeliveriesOfEndpoint(tenantId, endpointId) {
       while (await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now()));
     },
   };
 }
 
-/** For consumers of doorbells and reports; `kind` says who works, for `worker_id`. */
+/** For whoever makes attempts, and for consumers of reports; `kind` says who works, for `worker_id`. */
 export function composeDeliver(
   env: Env,
   context: Context,
   shard: string,
-  kind: "queue" | "lane",
+  kind: "queue" | "lane" | "test",
 ): DeliverDeps & ReportDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);

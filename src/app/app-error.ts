@@ -11,6 +11,7 @@ export type ErrorCode =
   | "quota_exceeded"
   | "endpoint_disabled"
   | "endpoint_deleted"
+  | "destination_blocked"
   | "in_flight"
   | "not_pending"
   | "not_terminal"

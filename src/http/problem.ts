@@ -13,6 +13,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   quota_exceeded: { status: 409, title: "Quota exceeded" },
   endpoint_disabled: { status: 409, title: "Endpoint disabled" },
   endpoint_deleted: { status: 409, title: "Endpoint deleted" },
+  destination_blocked: { status: 409, title: "Destination blocked" },
   in_flight: { status: 409, title: "Attempt in flight" },
   not_pending: { status: 409, title: "Delivery not pending" },
   not_terminal: { status: 409, title: "Delivery not terminal" },

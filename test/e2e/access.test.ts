@@ -188,7 +188,6 @@ describe("an unknown route is 404, token or not", () => {
     ["GET", "/v1/nothing"],
     ["POST", "/v1/replays"],
     ["GET", "/v1/event-types"],
-    ["POST", "/v1/endpoints/ep_1/test"],
     ["GET", "/v1/endpoints/ep_1/health"],
     ["GET", "/v1/events/a/b/c"],
     ["DELETE", "/v1/events"],

@@ -42,6 +42,7 @@ export const ROUTES: Route[] = [
   { method: "POST", path: "/v1/endpoints/:id/enable", access: "admin" },
   { method: "POST", path: "/v1/endpoints/:id/pause", access: "admin" },
   { method: "POST", path: "/v1/endpoints/:id/resume", access: "admin" },
+  { method: "POST", path: "/v1/endpoints/:id/test", access: "admin" },
   { method: "GET", path: "/v1/endpoints/:id/lane", access: "read" },
   { method: "POST", path: "/v1/endpoints/:id/lane/skip", access: "admin", body: { delivery_id: "dlv_0" } },
   { method: "POST", path: "/v1/endpoints/:id/lane/move", access: "admin" },
