@@ -5,21 +5,22 @@ import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
 
 /** Without the text of the secret, unless it was asked for. */
-export function presentListedSecret({ secret, text }: ListedSecret) {
-  return { ...presentWindow(secret), ...(text !== null && { secret: text }) };
+export function presentListedSecret(endpointId: string, { secret, text }: ListedSecret) {
+  return { ...presentWindow(endpointId, secret), ...(text !== null && { secret: text }) };
 }
 
-export function presentRotatedSecret({ secret, text, previous }: RotatedSecret) {
+export function presentRotatedSecret(endpointId: string, { secret, text, previous }: RotatedSecret) {
   return {
-    ...presentWindow(secret),
+    ...presentWindow(endpointId, secret),
     secret: text,
     previous: previous && { id: previous.id, active_until: formatTime(previous.activeUntil) },
   };
 }
 
-function presentWindow(secret: SigningSecret) {
+function presentWindow(endpointId: string, secret: SigningSecret) {
   return {
     id: secret.id,
+    endpoint_id: endpointId,
     active_from: formatTime(secret.activeFrom),
     active_until: presentTime(secret.activeUntil),
   };

@@ -73,10 +73,12 @@ export const endpointRoutes = new Hono<HttpContext>()
     return c.json(presentEndpoint(endpoint));
   })
   .get("/:id/secrets", async (c) => {
-    const secrets = await listSecrets(c.var.deps, c.var.principal, c.req.param("id"), readQuery(c));
-    return c.json({ data: secrets.map(presentListedSecret), next_cursor: null });
+    const id = c.req.param("id");
+    const secrets = await listSecrets(c.var.deps, c.var.principal, id, readQuery(c));
+    return c.json({ data: secrets.map((secret) => presentListedSecret(id, secret)), next_cursor: null });
   })
   .post("/:id/secrets/rotate", async (c) => {
-    const rotated = await rotateSecret(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
-    return c.json(presentRotatedSecret(rotated), 201);
+    const id = c.req.param("id");
+    const rotated = await rotateSecret(c.var.deps, c.var.principal, id, await readJson(c));
+    return c.json(presentRotatedSecret(id, rotated), 201);
   });
