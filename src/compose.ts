@@ -29,6 +29,7 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
+import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
 import { describeFault } from "./core/fault.ts";
@@ -105,6 +106,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createReadLedger(db),
     ...createRerouteLedger(db),
     ...createLaneLedger(db),
+    ...createTestSendLedger(db),
     ...act,
     ...payloads,
     shard,
@@ -113,6 +115,11 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
     publishLimits: settings.PUBLISH_LIMITS,
+    endpointQuotas: {
+      free: settings.ENDPOINT_QUOTA_FREE,
+      pro: settings.ENDPOINT_QUOTA_PRO,
+      enterprise: settings.ENDPOINT_QUOTA_ENTERPRISE,
+    },
     publishConfigs: publishConfigsOf(shard),
     sources: createSourceStore(db),
     sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
@@ -126,18 +133,19 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     background: (work) => context.waitUntil(work),
     logFault,
     countPublish: async (plan, whose, id) => (await env[publishLimiterName(plan, whose)].limit({ key: id })).success,
+    testSender: () => composeDeliver(env, context, shard, "test"),
     async endDeliveriesOfEndpoint(tenantId, endpointId) {
       while (await act.endDeliveriesOfEndpointPart(tenantId, endpointId, runtime.now()));
     },
   };
 }
 
-/** For consumers of doorbells and reports; `kind` says who works, for `worker_id`. */
+/** For whoever makes attempts, and for consumers of reports; `kind` says who works, for `worker_id`. */
 export function composeDeliver(
   env: Env,
   context: Context,
   shard: string,
-  kind: "queue" | "lane",
+  kind: "queue" | "lane" | "test",
 ): DeliverDeps & ReportDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);

@@ -8,6 +8,11 @@ const KEY_FAULTS = {
   duplicate_key_id: "an id is given to two keys",
 };
 
+const Count = z
+  .string()
+  .regex(/^\d{1,6}$/, "must be a whole number from 0 to 999999")
+  .transform(Number);
+
 /** Settings and secrets of the Worker, as text in the environment. */
 const Settings = z.object({
   OPERATOR_TOKEN: z.string().min(1).max(1_024),
@@ -31,6 +36,9 @@ const Settings = z.object({
     context.addIssue({ code: "custom", message: 'must be plan=tenant/key for free, pro and enterprise, or "off"' });
     return z.NEVER;
   }),
+  ENDPOINT_QUOTA_FREE: Count,
+  ENDPOINT_QUOTA_PRO: Count,
+  ENDPOINT_QUOTA_ENTERPRISE: Count,
   /** Where this relay answers, comma separated: no endpoint may point there. */
   OWN_HOSTS: z
     .string()

@@ -10,8 +10,10 @@ export type ErrorCode =
   | "not_found"
   | "method_not_allowed"
   | "name_taken"
+  | "quota_exceeded"
   | "endpoint_disabled"
   | "endpoint_deleted"
+  | "destination_blocked"
   | "in_flight"
   | "not_pending"
   | "not_terminal"
@@ -52,6 +54,14 @@ export class AppError extends Error {
 /** The answer for an id of nothing and for another tenant's, always the same. */
 export function notFound(noun: string): AppError {
   return new AppError("not_found", `No such ${noun}.`);
+}
+
+/** The tenant has all it may have of these. */
+export function quotaExceeded(nouns: string): AppError {
+  return new AppError(
+    "quota_exceeded",
+    `The tenant has as many ${nouns} as it may have. Delete some, or ask for more.`,
+  );
 }
 
 /** A field whose value cannot be accepted. */

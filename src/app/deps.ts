@@ -6,6 +6,7 @@ import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
 import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
 import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
+import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
@@ -29,6 +30,7 @@ export type ShardDeps = AuthenticateDeps &
   EndpointDeps &
   SecretDeps &
   SwitchEndpointDeps &
+  TestEndpointDeps &
   ChangeRoutingDeps &
   ReadLaneDeps &
   SkipHeadDeps &

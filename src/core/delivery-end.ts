@@ -24,6 +24,8 @@ export type ClosedAttempt = {
   relayFaultCount: number;
   /** Start of the first of the present run of `abandoned`, null when there is none. */
   relayFaultsSinceMs: number | null;
+  /** A test send: there is no other attempt, and nothing else follows from it. */
+  isLast: boolean;
   /** In [0, 1). */
   random: number;
 };
@@ -47,6 +49,7 @@ export type NextStep =
 export function decideAfterAttempt(attempt: ClosedAttempt): NextStep {
   const { outcome } = attempt;
   if (outcome.outcomeClass === "success") return { next: "succeeded" };
+  if (attempt.isLast) return afterOnlyAttempt(outcome);
   if (outcome.outcomeClass === "rejected") {
     const gone = outcome.statusCode === 410;
     return { ...deadLetter(gone ? "gone" : "rejected", "rejected"), disableEndpoint: gone };
@@ -56,6 +59,13 @@ export function decideAfterAttempt(attempt: ClosedAttempt): NextStep {
   }
   if (outcome.errorClass === "abandoned") return afterAbandoned(attempt);
   return afterCountedFailure(attempt, outcome.outcomeClass);
+}
+
+/** A test says what an endpoint answers; it never disables it. */
+function afterOnlyAttempt({ outcomeClass, errorClass, statusCode }: AttemptOutcome): NextStep {
+  if (outcomeClass === "rejected") return deadLetter(statusCode === 410 ? "gone" : "rejected", outcomeClass);
+  const isOurs = errorClass === "internal" || errorClass === "abandoned";
+  return deadLetter(isOurs ? "abandoned" : "exhausted", outcomeClass);
 }
 
 /**

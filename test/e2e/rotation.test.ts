@@ -70,8 +70,8 @@ test("the old secret stays live for the overlap asked for, 24 to 72 hours", asyn
   expect(lastsMs).toBe(48 * 3_600_000);
   expect(rotated).toMatchObject({ active_until: null, previous: { id: old.id } });
   expect(await listSecrets(tenant, endpoint.id)).toEqual([
-    { id: rotated.id, active_from: rotated.active_from, active_until: null },
-    { id: old.id, active_from: old.active_from, active_until: rotated.previous.active_until },
+    { id: rotated.id, endpoint_id: endpoint.id, active_from: rotated.active_from, active_until: null },
+    { id: old.id, endpoint_id: endpoint.id, active_from: old.active_from, active_until: rotated.previous.active_until },
   ]);
 });
 

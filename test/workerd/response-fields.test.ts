@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createApi, operatorToken } from "./support/api.ts";
 import { createScene } from "./support/scene.ts";
 import { attempt } from "./support/worker.ts";
 
@@ -11,7 +12,8 @@ const FIELDS = {
     "ordering_mode paused_at payload_format rate_limit_per_second retry_policy revision secret state timeout_ms url",
   subscription:
     "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
-  rotated: "active_from active_until id previous secret",
+  tenant: "created_at endpoint_quota id name plan status suspended_at",
+  rotated: "active_from active_until endpoint_id id previous secret",
   published: "deliveries delivery_count duplicate id relayed_at",
   publishedDelivery: "endpoint_id id status subscription_id",
   event:
@@ -34,6 +36,7 @@ test("no answer has lost a field", async () => {
   const scene = await createScene();
   const { api } = scene.tenant;
   const seen: Partial<Record<keyof typeof FIELDS, object>> = {};
+  seen.tenant = (await createApi(operatorToken).get(`/v1/tenants/${scene.tenant.id}`)).body;
   seen.source = (await api.post("/v1/sources", { name: "another" })).body;
   seen.apiKey = (await api.post("/v1/api-keys", { scope: "read" })).body;
   seen.endpoint = (await api.post("/v1/endpoints", { url: "https://consumer.example/" })).body;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { encodeBase64Url } from "../../core/base64.ts";
 import { createId } from "../../core/ids.ts";
 import type { ApiKey } from "../../core/model.ts";
-import { invalidField } from "../app-error.ts";
+import { invalidField, quotaExceeded } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
@@ -44,6 +44,8 @@ export async function createApiKey(
     createdAt: deps.now(),
   };
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key)));
-  if (!(await deps.apiKeys.insert(principal.tenantId, apiKey, hash))) throw invalidField("source_id", "no such source");
+  const stored = await deps.apiKeys.insert(principal.tenantId, apiKey, hash);
+  if (stored === "no_source") throw invalidField("source_id", "no such source");
+  if (stored === "full") throw quotaExceeded("API keys");
   return { apiKey, key };
 }

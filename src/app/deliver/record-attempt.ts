@@ -69,6 +69,7 @@ export async function recordAttempt(deps: RecordAttemptDeps, report: AttemptRepo
     scheduledAtMs: report.scheduledAt,
     eventExpiresAtMs: report.expiresAt,
     relayFaultCount: isAbandoned ? abandonedBefore : report.relayFaultCount,
+    isLast: report.isLast ?? false,
     relayFaultsSinceMs: isAbandoned ? (history[abandonedBefore - 1]?.requestedAt ?? report.requestedAt) : null,
     random: deps.random(),
   });

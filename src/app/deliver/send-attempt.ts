@@ -4,6 +4,7 @@ import { classifyOutcome, type WireResult } from "../../core/outcome.ts";
 import { keepResponseHeaders, partnerRequestId } from "../../core/response-headers.ts";
 import { parseRetryAfter } from "../../core/retry-after.ts";
 import { signWebhook } from "../../core/signature.ts";
+import { isTestSend } from "../../core/test-event.ts";
 import type { Runtime } from "../runtime.ts";
 import { keepReport, type KeepReportDeps } from "./keep-report.ts";
 import type { AttemptReport } from "./report.ts";
@@ -67,6 +68,7 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
     attemptNumber: attempt.attemptNumber,
     token: attempt.token,
     endpointUrl: delivery.endpoint.url,
+    isLast: isTestSend(delivery.event.type, delivery.replayNo),
     lane: delivery.laneKey === null ? null : { generation: delivery.endpoint.laneGeneration },
     policy: delivery.policy,
     failureCount: delivery.failureCount,

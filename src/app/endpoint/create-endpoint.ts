@@ -3,6 +3,7 @@ import { createId } from "../../core/ids.ts";
 import { routeOf } from "../../core/lane.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { DEFAULT_RETRY_POLICY, mergeRetryPolicy } from "../../core/retry-policy.ts";
+import { quotaExceeded } from "../app-error.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import type { EndpointDeps } from "./deps.ts";
@@ -14,7 +15,7 @@ const DEFAULT_TIMEOUT_MS = 15_000;
 export const CreateEndpointInput = z.strictObject({ ...ENDPOINT_FIELDS, url: z.string() });
 export type CreateEndpointInput = z.infer<typeof CreateEndpointInput>;
 
-/** `secret` (`whsec_…`) signs what the endpoint gets. */
+/** `secret` (`whsec_…`) signs what the endpoint gets. 409 when the tenant's quota is full. */
 export async function createEndpoint(
   deps: EndpointDeps,
   principal: Principal,
@@ -48,6 +49,7 @@ export async function createEndpoint(
   const endpoint: Endpoint = { ...settings, route: routeOf(settings) };
   const place = { tenantId: principal.tenantId, endpointId: endpoint.id, slot: 0 } as const;
   const { secret, text } = await createSecret(deps, place, now);
-  await deps.endpoints.insert(principal.tenantId, endpoint, secret);
+  const isStored = await deps.endpoints.insert(principal.tenantId, endpoint, secret, deps.endpointQuotas);
+  if (!isStored) throw quotaExceeded("endpoints");
   return { endpoint, secret: text };
 }

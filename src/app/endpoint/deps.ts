@@ -6,6 +6,7 @@ import type {
   PolicyChange,
   SigningSecret,
 } from "../../core/model.ts";
+import type { EndpointQuotas } from "../../core/quotas.ts";
 import type { SecretsKeys } from "../../core/secret-box.ts";
 import type { DestinationOptions } from "../../core/url-guard.ts";
 import type { Runtime } from "../runtime.ts";
@@ -13,8 +14,10 @@ import type { Runtime } from "../runtime.ts";
 export interface EndpointDeps extends Pick<Runtime, "now" | "randomBytes"> {
   destinationRules: DestinationOptions;
   secretsKeys: SecretsKeys;
+  endpointQuotas: EndpointQuotas;
   endpoints: {
-    insert(tenantId: string, endpoint: Endpoint, secret: SigningSecret): Promise<void>;
+    /** False when the quota of the tenant is full. */
+    insert(tenantId: string, endpoint: Endpoint, secret: SigningSecret, quotas: EndpointQuotas): Promise<boolean>;
     find(tenantId: string, id: string): Promise<Endpoint | null>;
     page(tenantId: string, request: PageRequest & { disabledAfter: number | null }): Promise<Endpoint[]>;
     update(tenantId: string, id: string, changes: EndpointChanges): Promise<Endpoint | null>;

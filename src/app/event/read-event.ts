@@ -3,6 +3,7 @@ import { encodeCursor } from "../../core/cursor.ts";
 import { isEventType } from "../../core/event-type.ts";
 import { eventIdTimeMs, isEventId } from "../../core/ids.ts";
 import type { Event } from "../../core/model.ts";
+import { TEST_EVENT_TYPE } from "../../core/test-event.ts";
 import { AppError, notFound } from "../app-error.ts";
 import { Time } from "../field-schemas.ts";
 import { parsePage, type Page } from "../list-input.ts";
@@ -22,7 +23,10 @@ export interface ReadEventDeps extends Pick<Runtime, "now"> {
 }
 
 export const ListEventsInput = {
-  type: z.string().refine(isEventType, "is not an event type").optional(),
+  type: z
+    .string()
+    .refine((type) => isEventType(type) || type === TEST_EVENT_TYPE, "is not an event type")
+    .optional(),
   source_id: z.string().optional(),
   created_after: Time.optional(),
   created_before: Time.optional(),

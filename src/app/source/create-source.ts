@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SOURCE_NAME } from "../../core/grammar.ts";
 import { createId } from "../../core/ids.ts";
 import type { Source } from "../../core/model.ts";
-import { AppError } from "../app-error.ts";
+import { AppError, quotaExceeded } from "../app-error.ts";
 import { EventTypePattern } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
@@ -36,7 +36,7 @@ export async function createSource(
   const { tenantId } = principal;
   const { wrappedKey, text } = await createSourceKey(deps, { tenantId, sourceId: source.id, version: 1 });
   const inserted = await deps.sources.insert(tenantId, source, wrappedKey);
-  if (!inserted.ok) throw nameTaken();
+  if (!inserted.ok) throw inserted.error === "name_taken" ? nameTaken() : quotaExceeded("sources");
   // A crash between the two leaves a key that leads nowhere and that nobody was shown: a rotation mends both.
   await deps.sourceDirectory.add({ sourceId: source.id, tenantId });
   return { source, signingKey: text };

@@ -8,7 +8,11 @@ export interface SourceDeps extends Pick<Runtime, "now" | "randomBytes"> {
   /** In the central database: how a signed request finds the tenant of the source it names. */
   sourceDirectory: { add(entry: { sourceId: string; tenantId: string }): Promise<void> };
   sources: {
-    insert(tenantId: string, source: Source, wrappedKey: Uint8Array): Promise<Result<null, "name_taken">>;
+    insert(
+      tenantId: string,
+      source: Source,
+      wrappedKey: Uint8Array,
+    ): Promise<Result<null, "name_taken" | "quota_exceeded">>;
     find(tenantId: string, id: string): Promise<Source | null>;
     page(tenantId: string, request: PageRequest): Promise<Source[]>;
     update(

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { createId } from "../../core/ids.ts";
 import type { Subscription } from "../../core/model.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
-import { invalidField } from "../app-error.ts";
+import { invalidField, quotaExceeded } from "../app-error.ts";
 import { EventTypePattern } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
@@ -39,6 +39,8 @@ export async function createSubscription(
     const endpoint = await deps.endpoints.find(principal.tenantId, input.endpoint_id);
     if (!endpoint) throw invalidField("endpoint_id", "no such endpoint");
     const policies = subscriptionPolicies(endpoint, subscription.retryPolicy);
-    return (await deps.subscriptions.insert(principal.tenantId, subscription, policies)) ? subscription : null;
+    const stored = await deps.subscriptions.insert(principal.tenantId, subscription, policies);
+    if (stored === "full") throw quotaExceeded("subscriptions");
+    return stored === "stored" ? subscription : null;
   });
 }

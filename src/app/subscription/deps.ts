@@ -5,8 +5,12 @@ import type { Runtime } from "../runtime.ts";
 export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
   subscriptions: {
-    /** False when the endpoint is not as `policies` says. */
-    insert(tenantId: string, subscription: Subscription, policies: SubscriptionPolicies): Promise<boolean>;
+    /** `stale` when the endpoint is not as `policies` says, `full` when the tenant has all it may have. */
+    insert(
+      tenantId: string,
+      subscription: Subscription,
+      policies: SubscriptionPolicies,
+    ): Promise<"stored" | "stale" | "full">;
     find(tenantId: string, id: string): Promise<Subscription | null>;
     page(
       tenantId: string,

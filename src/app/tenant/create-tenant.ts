@@ -2,14 +2,16 @@ import { z } from "zod";
 import { createId } from "../../core/ids.ts";
 import type { Tenant } from "../../core/model.ts";
 import { DisplayName } from "../field-schemas.ts";
-import { notSupported, parseInput } from "../parse-input.ts";
+import { parseInput } from "../parse-input.ts";
 import type { TenantDeps } from "./deps.ts";
+
+const MAX_ENDPOINT_QUOTA = 1_000_000;
 
 export const CreateTenantInput = z.strictObject({
   name: DisplayName,
   plan: z.enum(["free", "pro", "enterprise"]).default("free"),
   status: z.enum(["active", "suspended"]).default("active"),
-  endpoint_quota: notSupported(),
+  endpoint_quota: z.int().min(0).max(MAX_ENDPOINT_QUOTA).nullish(),
 });
 export type CreateTenantInput = z.infer<typeof CreateTenantInput>;
 
@@ -24,7 +26,7 @@ export async function createTenant(deps: TenantDeps, body: unknown): Promise<Ten
     name: input.name,
     plan: input.plan,
     status: input.status,
-    endpointQuota: null,
+    endpointQuota: input.endpoint_quota ?? null,
     suspendedAt: input.status === "suspended" ? now : null,
     shard,
     createdAt: now,

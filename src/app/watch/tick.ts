@@ -25,6 +25,7 @@ interface ExpiredLease extends TenantDeliveryRef {
   relayFaultCount: number;
   scheduledAt: number;
   expiresAt: number;
+  isLast?: boolean;
 }
 
 export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runtime, "now"> {

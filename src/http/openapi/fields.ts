@@ -24,7 +24,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "CreateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   "UpdateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   suspended_at: "Since when it is suspended; null when it is not.",
-  endpoint_quota: "Endpoints the tenant may have; null: no limit.",
+  endpoint_quota: "Endpoints the tenant may have; null: as many as its plan allows.",
   "CreateSource.name": "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant.",
   "UpdateSource.name": "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant.",
   "Source.name": "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant.",

@@ -7,7 +7,12 @@ import { presentTime } from "./time.ts";
 import { ANSWERS } from "../openapi/registries.ts";
 import { id, time } from "./fields.ts";
 
-const SecretWindow = z.object({ id: id("sec"), active_from: time, active_until: time.nullable() });
+const SecretWindow = z.object({
+  id: id("sec"),
+  endpoint_id: id("ep"),
+  active_from: time,
+  active_until: time.nullable(),
+});
 type SecretWindow = z.infer<typeof SecretWindow>;
 
 export const ListedSecretAnswer = SecretWindow.extend({ secret: z.string().optional() }).register(ANSWERS, {
@@ -22,21 +27,25 @@ export const RotatedSecretAnswer = SecretWindow.extend({
 type RotatedSecretAnswer = z.infer<typeof RotatedSecretAnswer>;
 
 /** Without the text of the secret, unless it was asked for. */
-export function presentListedSecret({ secret, text }: ListedSecret): ListedSecretAnswer {
-  return { ...presentWindow(secret), ...(text !== null && { secret: text }) };
+export function presentListedSecret(endpointId: string, { secret, text }: ListedSecret): ListedSecretAnswer {
+  return { ...presentWindow(endpointId, secret), ...(text !== null && { secret: text }) };
 }
 
-export function presentRotatedSecret({ secret, text, previous }: RotatedSecret): RotatedSecretAnswer {
+export function presentRotatedSecret(
+  endpointId: string,
+  { secret, text, previous }: RotatedSecret,
+): RotatedSecretAnswer {
   return {
-    ...presentWindow(secret),
+    ...presentWindow(endpointId, secret),
     secret: text,
     previous: previous && { id: previous.id, active_until: formatTime(previous.activeUntil) },
   };
 }
 
-function presentWindow(secret: SigningSecret): SecretWindow {
+function presentWindow(endpointId: string, secret: SigningSecret): SecretWindow {
   return {
     id: secret.id,
+    endpoint_id: endpointId,
     active_from: formatTime(secret.activeFrom),
     active_until: presentTime(secret.activeUntil),
   };

@@ -9,8 +9,10 @@ import { moveLane } from "../../app/lane/move-lane.ts";
 import { skipHead } from "../../app/lane/skip-head.ts";
 import { presentLane } from "../present/lane.ts";
 import { disableEndpoint, enableEndpoint, pauseEndpoint, resumeEndpoint } from "../../app/endpoint/switch-endpoint.ts";
+import { testEndpoint } from "../../app/endpoint/test-endpoint.ts";
 import { updateEndpoint } from "../../app/endpoint/update-endpoint.ts";
 import type { HttpContext } from "../context.ts";
+import { presentAttempt } from "../present/delivery.ts";
 import { presentCreatedEndpoint, presentEndpoint } from "../present/endpoint.ts";
 import { presentPage } from "../present/page.ts";
 import { presentListedSecret, presentRotatedSecret } from "../present/secret.ts";
@@ -35,6 +37,12 @@ export const endpointRoutes = new Hono<HttpContext>()
   .delete("/:id", async (c) => {
     await deleteEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
+  })
+  .post("/:id/test", async (c) => {
+    await readNothing(c);
+    const colo = (c.req.raw.cf?.colo as string | undefined) ?? null;
+    const { delivery, attempt } = await testEndpoint(c.var.deps, c.var.principal, c.req.param("id"), colo);
+    return c.json(presentAttempt(delivery, attempt));
   })
   .get("/:id/lane", async (c) => c.json(presentLane(await getLane(c.var.deps, c.var.principal, c.req.param("id")))))
   .post("/:id/lane/skip", async (c) => {
@@ -64,10 +72,12 @@ export const endpointRoutes = new Hono<HttpContext>()
     return c.json(presentEndpoint(endpoint));
   })
   .get("/:id/secrets", async (c) => {
-    const secrets = await listSecrets(c.var.deps, c.var.principal, c.req.param("id"), readQuery(c));
-    return c.json({ data: secrets.map(presentListedSecret), next_cursor: null });
+    const id = c.req.param("id");
+    const secrets = await listSecrets(c.var.deps, c.var.principal, id, readQuery(c));
+    return c.json({ data: secrets.map((secret) => presentListedSecret(id, secret)), next_cursor: null });
   })
   .post("/:id/secrets/rotate", async (c) => {
-    const rotated = await rotateSecret(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
-    return c.json(presentRotatedSecret(rotated), 201);
+    const id = c.req.param("id");
+    const rotated = await rotateSecret(c.var.deps, c.var.principal, id, await readJson(c));
+    return c.json(presentRotatedSecret(id, rotated), 201);
   });

@@ -1,8 +1,9 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { ApiKey, PageRequest } from "../../core/model.ts";
-import { apiKey, source } from "../schema.ts";
-import { afterKey, bumpTenantRevision, orKeep, valuesWhere } from "./statements.ts";
+import { MAX_API_KEYS } from "../../core/quotas.ts";
+import { apiKey, source, tenant } from "../schema.ts";
+import { afterKey, bumpTenantRevision, hasRoom, orKeep, valuesWhere } from "./statements.ts";
 
 const columns = {
   id: apiKey.id,
@@ -18,22 +19,29 @@ export function createApiKeyStore(d1: D1Database) {
   const isLiving = (tenantId: string, id: string) =>
     and(eq(apiKey.tenantId, tenantId), eq(apiKey.id, id), isNull(apiKey.revokedAt));
   return {
-    /** False, and nothing stored, when the key's source does not exist (any more). */
-    async insert(tenantId: string, key: ApiKey, keyHash: Uint8Array): Promise<boolean> {
+    /** `no_source` when the key's source does not exist (any more), `full` at the limit; then nothing is stored. */
+    async insert(tenantId: string, key: ApiKey, keyHash: Uint8Array): Promise<"stored" | "no_source" | "full"> {
       const hasItsSource =
         key.sourceId === null
           ? sql`true`
           : sql`exists (select 1 from ${source} where ${source.tenantId} = ${tenantId} and ${source.id} = ${key.sourceId}
               and ${source.deletedAt} is null)`;
       const row = { ...key, tenantId, keyHash: keyHash };
-      const [inserted] = await db.batch([
+      const room = hasRoom(apiKey, and(eq(apiKey.tenantId, tenantId), isNull(apiKey.revokedAt)), MAX_API_KEYS);
+      const isStored = sql`exists (select 1 from ${apiKey} where ${isLiving(tenantId, key.id)})`;
+      const [inserted, [rooms]] = await db.batch([
         db
           .insert(apiKey)
-          .select(valuesWhere(apiKey, row, hasItsSource))
+          .select(valuesWhere(apiKey, row, sql`${hasItsSource} and ${room}`))
           .returning({ id: apiKey.id }),
-        bumpTenantRevision(db, tenantId),
+        db
+          .select({ hasRoom: sql<number>`${room}` })
+          .from(tenant)
+          .where(eq(tenant.id, tenantId)),
+        bumpTenantRevision(db, tenantId, isStored),
       ]);
-      return inserted.length > 0;
+      if (inserted.length > 0) return "stored";
+      return rooms?.hasRoom === 0 ? "full" : "no_source";
     },
 
     async find(tenantId: string, id: string): Promise<ApiKey | null> {

@@ -8,10 +8,11 @@ import type {
   PolicyChange,
   SigningSecret,
 } from "../../core/model.ts";
+import type { EndpointQuotas } from "../../core/quotas.ts";
 import type { RetryPolicy, RetryPolicyInput } from "../../core/retry-policy.ts";
 import { endpoint, retryPolicy, signingSecret, subscription, tenant } from "../schema.ts";
 import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
-import { afterKey, bumpTenantRevision, orKeep } from "./statements.ts";
+import { afterKey, bumpTenantRevision, hasRoom, orKeep, valuesWhere } from "./statements.ts";
 
 // In a batch, columns of one name would fall together: the policy is the only one from the joined table.
 const columns = {
@@ -40,15 +41,27 @@ type EndpointRow = Pick<typeof endpoint.$inferSelect, Exclude<keyof typeof colum
 export function createEndpointStore(d1: D1Database) {
   const db = drizzle(d1);
   return {
-    async insert(tenantId: string, row: Endpoint, secret: SigningSecret): Promise<void> {
+    /** False, and nothing stored, when the tenant's quota is full, which the insert itself proves. By `endpoint_living`. */
+    async insert(tenantId: string, row: Endpoint, secret: SigningSecret, quotas: EndpointQuotas): Promise<boolean> {
       const { retryPolicy: policy, ...fields } = row;
       const policyRow = await toRetryPolicyRow(policy);
-      await db.batch([
-        insertRetryPolicies(db, tenantId, [policyRow]),
-        db.insert(endpoint).values({ ...fields, tenantId, retryPolicyId: policyRow.id }),
-        db.insert(signingSecret).values({ ...secret, tenantId, endpointId: row.id, wrappedKey: secret.wrappedKey }),
-        bumpTenantRevision(db, tenantId),
+      const quota = sql`(select coalesce(${tenant.endpointQuota}, case ${tenant.plan} when 'enterprise' then ${quotas.enterprise}
+        when 'pro' then ${quotas.pro} else ${quotas.free} end) from ${tenant} where ${tenant.id} = ${tenantId})`;
+      const isLivingOfTenant = and(eq(endpoint.tenantId, tenantId), isNull(endpoint.deletedAt));
+      const room = hasRoom(endpoint, isLivingOfTenant, quota);
+      const isStored = sql`exists (select 1 from ${endpoint} where ${isLiving(tenantId, row.id)})`;
+      const values = { ...fields, tenantId, retryPolicyId: policyRow.id };
+      const secretValues = { ...secret, tenantId, endpointId: row.id, wrappedKey: secret.wrappedKey };
+      const [, stored] = await db.batch([
+        insertRetryPolicies(db, tenantId, [policyRow], room),
+        db
+          .insert(endpoint)
+          .select(valuesWhere(endpoint, values, room))
+          .returning({ id: endpoint.id }),
+        db.insert(signingSecret).select(valuesWhere(signingSecret, secretValues, isStored)),
+        bumpTenantRevision(db, tenantId, isStored),
       ]);
+      return stored.length > 0;
     },
 
     async find(tenantId: string, id: string): Promise<Endpoint | null> {

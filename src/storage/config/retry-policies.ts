@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { sql, type SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import { encodeRandomPart } from "../../core/ids.ts";
 import { RetryPolicy } from "../../core/retry-policy.ts";
@@ -20,12 +20,20 @@ export async function toRetryPolicyRow(policy: RetryPolicy): Promise<RetryPolicy
   return { id, policy: canonical };
 }
 
-/** Goes into the batch of their first users, before them. Any number of rows is one statement. */
-export function insertRetryPolicies(db: DrizzleD1Database, tenantId: string, rows: RetryPolicyRow[]) {
+/**
+ * Goes into the batch of their first users, before them, and under their condition if they have one. Any number of rows is
+ * one statement.
+ */
+export function insertRetryPolicies(
+  db: DrizzleD1Database,
+  tenantId: string,
+  rows: RetryPolicyRow[],
+  condition: SQL = sql`true`,
+) {
   return db
     .insert(retryPolicy)
     .select(
-      sql`select ${tenantId}, value ->> 'id', value ->> 'policy' from json_each(${JSON.stringify(rows)}) where true`,
+      sql`select ${tenantId}, value ->> 'id', value ->> 'policy' from json_each(${JSON.stringify(rows)}) where ${condition}`,
     )
     .onConflictDoNothing();
 }

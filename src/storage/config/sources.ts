@@ -1,9 +1,10 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Source, SourceKeys } from "../../core/model.ts";
+import { MAX_SOURCES } from "../../core/quotas.ts";
 import { ok, refuse, type Result } from "../../core/result.ts";
 import { apiKey, source } from "../schema.ts";
-import { afterKey, bumpTenantRevision, isUniqueViolation, orKeep } from "./statements.ts";
+import { afterKey, bumpTenantRevision, hasRoom, isUniqueViolation, orKeep, valuesWhere } from "./statements.ts";
 
 const columns = {
   id: source.id,
@@ -20,19 +21,28 @@ export function createSourceStore(d1: D1Database) {
   const isLiving = (tenantId: string, id: string) =>
     and(eq(source.tenantId, tenantId), eq(source.id, id), isNull(source.deletedAt));
   return {
-    async insert(tenantId: string, row: Source, wrappedKey: Uint8Array): Promise<Result<null, "name_taken">> {
-      return refuseTakenName(async () => {
-        await db.batch([
-          db.insert(source).values({
-            ...row,
-            tenantId,
-            allowedEventTypes: JSON.stringify(row.allowedEventTypes),
-            signingKey: wrappedKey,
-          }),
-          bumpTenantRevision(db, tenantId),
+    /** Counted by `source_name`. */
+    async insert(
+      tenantId: string,
+      row: Source,
+      wrappedKey: Uint8Array,
+    ): Promise<Result<null, "name_taken" | "quota_exceeded">> {
+      const allowedEventTypes = JSON.stringify(row.allowedEventTypes);
+      const values = { ...row, tenantId, allowedEventTypes, signingKey: wrappedKey };
+      const room = hasRoom(source, and(eq(source.tenantId, tenantId), isNull(source.deletedAt)), MAX_SOURCES);
+      const isStored = sql`exists (select 1 from ${source} where ${isLiving(tenantId, row.id)})`;
+      const inserted = await refuseTakenName(async () => {
+        const [rows] = await db.batch([
+          db
+            .insert(source)
+            .select(valuesWhere(source, values, room))
+            .returning({ id: source.id }),
+          bumpTenantRevision(db, tenantId, isStored),
         ]);
-        return null;
+        return rows.length > 0;
       });
+      if (!inserted.ok) return inserted;
+      return inserted.value ? ok(null) : refuse("quota_exceeded");
     },
 
     async find(tenantId: string, id: string): Promise<Source | null> {

@@ -6,16 +6,21 @@ import type { PageKey } from "../../core/model.ts";
 import { tenant } from "../schema.ts";
 
 /** Belongs into the batch of every change of configuration: publishes commit only under the revision they matched. */
-export function bumpTenantRevision(db: DrizzleD1Database, tenantId: string) {
+export function bumpTenantRevision(db: DrizzleD1Database, tenantId: string, condition: SQL = sql`true`) {
   return db
     .update(tenant)
     .set({ revision: sql`${tenant.revision} + 1` })
-    .where(sql`${tenant.id} = ${tenantId}`);
+    .where(sql`${tenant.id} = ${tenantId} and ${condition}`);
 }
 
 /** The rows after `after`, in the order of creation and id, newest first. */
 export function afterKey(createdAt: SQLiteColumn, id: SQLiteColumn, after: PageKey | null): SQL | undefined {
   return after ? sql`(${createdAt}, ${id}) < (${after.createdAt}, ${after.id})` : undefined;
+}
+
+/** Whether a tenant has fewer living rows of `table` than `limit`: it stands in the insert, so that many at once fill it exactly. */
+export function hasRoom(table: SQLiteTable, isLiving: SQL | undefined, limit: number | SQL): SQL {
+  return sql`(select count(*) from ${table} where ${isLiving}) < ${limit}`;
 }
 
 /** A select of one row of values where `condition` holds, else of none: `insert … select`, an insert under a condition. */

@@ -1,10 +1,11 @@
 import { and, desc, eq, gt, isNull, sql, type SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
+import { MAX_SUBSCRIPTIONS } from "../../core/quotas.ts";
 import type { RetryPolicyInput } from "../../core/retry-policy.ts";
-import { endpoint, subscription } from "../schema.ts";
+import { endpoint, subscription, tenant } from "../schema.ts";
 import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
-import { afterKey, bumpTenantRevision, valuesWhere } from "./statements.ts";
+import { afterKey, bumpTenantRevision, hasRoom, valuesWhere } from "./statements.ts";
 
 const columns = {
   id: subscription.id,
@@ -27,20 +28,36 @@ export function createSubscriptionStore(d1: D1Database) {
     return rows[0] ? toSubscription(rows[0]) : null;
   };
   return {
-    /** False, and nothing stored, when the endpoint is gone or its policy is no longer `policies.endpoint`. */
-    async insert(tenantId: string, row: Subscription, policies: SubscriptionPolicies): Promise<boolean> {
+    /**
+     * `stale` when the endpoint is gone or its policy is no longer `policies.endpoint`, `full` when the tenant has all it may
+     * have; then nothing is stored. By `subscription_living`.
+     */
+    async insert(
+      tenantId: string,
+      row: Subscription,
+      policies: SubscriptionPolicies,
+    ): Promise<"stored" | "stale" | "full"> {
       const seen = await toRetryPolicyRow(policies.endpoint);
       const effective = policies.effective && (await toRetryPolicyRow(policies.effective));
       const values = { ...row, tenantId, retryPolicy: toText(row.retryPolicy), retryPolicyId: effective?.id ?? null };
-      const [, inserted] = await db.batch([
-        insertRetryPolicies(db, tenantId, effective ? [effective] : []),
+      const isLivingOfTenant = and(eq(subscription.tenantId, tenantId), isNull(subscription.deletedAt));
+      const room = hasRoom(subscription, isLivingOfTenant, MAX_SUBSCRIPTIONS);
+      const isFresh = sql`${endpointHasPolicy(tenantId, row.endpointId, seen.id)} and ${room}`;
+      const isStored = sql`exists (select 1 from ${subscription} where ${isLiving(tenantId, row.id)})`;
+      const [, inserted, [rooms]] = await db.batch([
+        insertRetryPolicies(db, tenantId, effective ? [effective] : [], isFresh),
         db
           .insert(subscription)
-          .select(valuesWhere(subscription, values, endpointHasPolicy(tenantId, row.endpointId, seen.id)))
+          .select(valuesWhere(subscription, values, isFresh))
           .returning({ id: subscription.id }),
-        bumpTenantRevision(db, tenantId),
+        db
+          .select({ hasRoom: sql<number>`${room}` })
+          .from(tenant)
+          .where(eq(tenant.id, tenantId)),
+        bumpTenantRevision(db, tenantId, isStored),
       ]);
-      return inserted.length > 0;
+      if (inserted.length > 0) return "stored";
+      return rooms?.hasRoom === 0 ? "full" : "stale";
     },
 
     async find(tenantId: string, id: string): Promise<Subscription | null> {

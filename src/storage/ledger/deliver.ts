@@ -51,6 +51,10 @@ export interface Claim extends TenantDeliveryRef {
   leaseMs: number;
 }
 
+/** What an attempt needs of an endpoint `ep` of tenant `t`. */
+export const ENDPOINT_COLUMNS = `ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
+  ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at, ep.route, ep.lane_generation`;
+
 /** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
 export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
   d.failure_count, d.relay_fault_count, d.next_attempt_at, d.last_attempt_at, d.locked_until, d.token,
@@ -59,9 +63,7 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, s.name as source_name,
-  ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
-  ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at,
-  ep.route, ep.lane_generation`;
+  ${ENDPOINT_COLUMNS}`;
 
 export const LOADED_JOINS = `cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
   cross join source s on s.tenant_id = e.tenant_id and s.id = e.source_id
@@ -243,24 +245,37 @@ export function toLoadedDelivery(row: Record<string, any>, secrets: Record<strin
       payloadSize: row["payload_size"],
       payloadSha256: row["payload_sha256"].toLowerCase(),
     },
-    endpoint: {
-      url: row["url"],
-      revision: row["revision"],
-      payloadFormat: row["payload_format"],
-      timeoutMs: row["timeout_ms"],
-      pausedAt: row["paused_at"],
-      resumedAt: row["resumed_at"],
-      route: row["route"],
-      laneGeneration: row["lane_generation"],
-      disabledAt: row["disabled_at"],
-      deletedAt: row["deleted_at"],
-    },
-    secrets: secrets
-      .filter((secret) => secret["tenant_id"] === row["tenant_id"] && secret["endpoint_id"] === row["endpoint_id"])
-      .map((secret) => ({
-        id: secret["id"],
-        wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
-        activeUntil: secret["active_until"],
-      })),
+    endpoint: toLoadedEndpoint(row),
+    secrets: toLoadedSecrets(secrets, row["tenant_id"], row["endpoint_id"]),
   };
+}
+
+export function toLoadedEndpoint(row: Record<string, any>): LoadedDelivery["endpoint"] {
+  return {
+    url: row["url"],
+    revision: row["revision"],
+    payloadFormat: row["payload_format"],
+    timeoutMs: row["timeout_ms"],
+    pausedAt: row["paused_at"],
+    resumedAt: row["resumed_at"],
+    route: row["route"],
+    laneGeneration: row["lane_generation"],
+    disabledAt: row["disabled_at"],
+    deletedAt: row["deleted_at"],
+  };
+}
+
+/** Those of one endpoint among the rows of `selectSecrets`. */
+export function toLoadedSecrets(
+  rows: Record<string, any>[],
+  tenantId: string,
+  endpointId: string,
+): LoadedDelivery["secrets"] {
+  return rows
+    .filter((secret) => secret["tenant_id"] === tenantId && secret["endpoint_id"] === endpointId)
+    .map((secret) => ({
+      id: secret["id"],
+      wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
+      activeUntil: secret["active_until"],
+    }));
 }

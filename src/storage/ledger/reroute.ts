@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../core/model.ts";
 import { LANE_KEY } from "./lane-key.ts";
+import { IS_TEST_SEND } from "./test-send.ts";
 
 type Routing = Pick<
   Endpoint,
@@ -117,7 +118,8 @@ function moveOpen(
                union all ${open("lane_key is null and status = 'processing'")}) d
          cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
          cross join (select ?4 as route, ?5 as ordering_mode) ep
-         where ${isFresh}) m
+         -- A test send is under way past every lane.
+         where ${isFresh} and not ${IS_TEST_SEND}) m
        where delivery.tenant_id = m.tenant_id and delivery.event_id = m.event_id
          and delivery.endpoint_id = m.endpoint_id and delivery.replay_no = m.replay_no`,
     )

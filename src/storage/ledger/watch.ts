@@ -1,5 +1,6 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { IS_TEST_SEND } from "./test-send.ts";
 
 type Row = Record<string, any>;
 
@@ -24,6 +25,8 @@ export interface ExpiredLease extends DeliveryRef {
   relayFaultCount: number;
   scheduledAt: number;
   expiresAt: number;
+  /** A test send: no other attempt is made. */
+  isLast: boolean;
 }
 
 /** The place of a held delivery in the order in which holds end. */
@@ -79,10 +82,11 @@ export function createWatchLedger(db: D1Database) {
         .prepare(
           `select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.attempt_count, d.token, d.failure_count,
                   d.relay_fault_count, coalesce(d.scheduled_at, d.created_at) as scheduled_at, d.expires_at, p.policy,
-                  a.requested_at, ep.url
+                  a.requested_at, ep.url, ${IS_TEST_SEND} as is_last
            from (select * from delivery where ${LEASED} and next_attempt_at <= ?1 order by next_attempt_at limit ?2) d
            cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id
            cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
+           cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
            cross join attempt a on a.tenant_id = d.tenant_id and a.event_id = d.event_id
              and a.endpoint_id = d.endpoint_id and a.replay_no = d.replay_no and a.attempt_number = d.attempt_count`,
         )
@@ -102,6 +106,7 @@ export function createWatchLedger(db: D1Database) {
         relayFaultCount: row["relay_fault_count"],
         scheduledAt: row["scheduled_at"],
         expiresAt: row["expires_at"],
+        isLast: row["is_last"] === 1,
       }));
     },
 

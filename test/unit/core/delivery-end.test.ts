@@ -28,6 +28,7 @@ function closed(over: Partial<ClosedAttempt>): ClosedAttempt {
     eventExpiresAtMs: T0 + 30 * 24 * HOUR,
     relayFaultCount: 0,
     relayFaultsSinceMs: null,
+    isLast: false,
     random: 0.5,
     ...over,
   };
@@ -42,6 +43,28 @@ function waitMs(attempt: ClosedAttempt): number | null {
   const step = decideAfterAttempt(attempt);
   return step.next === "retry" ? step.nextAttemptAtMs - attempt.endedAtMs : null;
 }
+
+describe("the only attempt of a test send", () => {
+  test.each<[string, AttemptOutcome, string]>([
+    ["a failure", http500, "exhausted"],
+    ["no answer", timeout, "exhausted"],
+    ["a rejection", { outcomeClass: "rejected", errorClass: "http_4xx", statusCode: 400 }, "rejected"],
+    ["a 410", { outcomeClass: "rejected", errorClass: "gone", statusCode: 410 }, "gone"],
+    ["a fault of ours", internal, "abandoned"],
+    ["the death of its worker", abandoned, "abandoned"],
+  ])("ends its delivery by %s, and disables nothing", (_name, outcome, finalOutcome) => {
+    expect(decideAfterAttempt(closed({ outcome, isLast: true }))).toEqual({
+      next: "dead_letter",
+      finalOutcome,
+      outcomeClass: outcome.outcomeClass,
+      disableEndpoint: false,
+    });
+  });
+
+  test("ends it by a success", () => {
+    expect(decideAfterAttempt(closed({ outcome: ok200, isLast: true }))).toEqual({ next: "succeeded" });
+  });
+});
 
 describe("ends", () => {
   test("a success ends the delivery", () => {

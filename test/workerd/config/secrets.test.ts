@@ -6,14 +6,27 @@ const HOUR_MS = 3_600_000;
 async function createEndpoint() {
   const t = await createTestTenant();
   const { body } = await t.api.post("/v1/endpoints", { url: "https://hooks.example.com/in" });
-  return { t, secrets: `/v1/endpoints/${body.id}/secrets`, path: `/v1/endpoints/${body.id}`, secret: body.secret };
+  return {
+    t,
+    endpointId: body.id,
+    secrets: `/v1/endpoints/${body.id}/secrets`,
+    path: `/v1/endpoints/${body.id}`,
+    secret: body.secret,
+  };
 }
 
 test("the live secret is listed without its text, and revealed only when an admin key asks", async () => {
-  const { t, secrets, secret } = await createEndpoint();
+  const { t, secrets, endpointId, secret } = await createEndpoint();
   const listed = await t.api.get(secrets);
   expect(listed.body).toEqual({
-    data: [{ id: expect.stringMatching(/^sec_/), active_from: expect.any(String), active_until: null }],
+    data: [
+      {
+        id: expect.stringMatching(/^sec_/),
+        endpoint_id: endpointId,
+        active_from: expect.any(String),
+        active_until: null,
+      },
+    ],
     next_cursor: null,
   });
   expect((await t.api.get(`${secrets}?reveal=true`)).body.data).toEqual([{ ...listed.body.data[0], secret }]);
@@ -24,12 +37,13 @@ test("the live secret is listed without its text, and revealed only when an admi
 });
 
 test("a rotation makes a new secret live at once and keeps the old one for the overlap", async () => {
-  const { t, secrets, path, secret } = await createEndpoint();
+  const { t, endpointId, secrets, path, secret } = await createEndpoint();
   const [old] = (await t.api.get(secrets)).body.data;
   const { status, body } = await t.api.post(`${secrets}/rotate`, { overlap_hours: 36 });
   expect(status).toBe(201);
   expect(body).toEqual({
     id: expect.stringMatching(/^sec_/),
+    endpoint_id: endpointId,
     secret: expect.stringMatching(/^whsec_/),
     active_from: expect.any(String),
     active_until: null,
@@ -37,7 +51,7 @@ test("a rotation makes a new secret live at once and keeps the old one for the o
   });
   expect(Date.parse(body.previous.active_until) - Date.parse(body.active_from)).toBe(36 * HOUR_MS);
   expect((await t.api.get(`${secrets}?reveal=true`)).body.data).toEqual([
-    { id: body.id, secret: body.secret, active_from: body.active_from, active_until: null },
+    { id: body.id, endpoint_id: endpointId, secret: body.secret, active_from: body.active_from, active_until: null },
     { ...old, secret, active_until: body.previous.active_until },
   ]);
   expect((await t.api.get(path)).body.revision).toBe(2);

@@ -80,12 +80,13 @@ beforeEach(async () => {
     shard: "0",
     createdAt: 1,
   });
-  await endpoints.insert(tenantId, ENDPOINT, secret(0, "sec_1"));
+  const quotas = { free: 1, pro: 0, enterprise: 0 };
+  expect(await endpoints.insert(tenantId, ENDPOINT, secret(0, "sec_1"), quotas)).toBe(true);
 });
 
 test("a change of policy passes on to the overrides it was computed with", async () => {
   const effective = mergeRetryPolicy(POLICY, SUBSCRIPTION.retryPolicy);
-  expect(await subscriptions.insert(tenantId, SUBSCRIPTION, { endpoint: POLICY, effective })).toBe(true);
+  expect(await subscriptions.insert(tenantId, SUBSCRIPTION, { endpoint: POLICY, effective })).toBe("stored");
   expect(await effectivePolicy("sub_1")).toEqual(effective);
 
   const found = await endpoints.findWithOverrides(tenantId, "ep_1");
@@ -116,13 +117,13 @@ test("a change of policy that does not know of a new subscription changes nothin
 
 test("a subscription computed from an endpoint's former policy is not stored", async () => {
   const effective = mergeRetryPolicy(OTHER_POLICY, SUBSCRIPTION.retryPolicy);
-  expect(await subscriptions.insert(tenantId, SUBSCRIPTION, { endpoint: OTHER_POLICY, effective })).toBe(false);
+  expect(await subscriptions.insert(tenantId, SUBSCRIPTION, { endpoint: OTHER_POLICY, effective })).toBe("stale");
   expect(await subscriptions.find(tenantId, "sub_1")).toBeNull();
 });
 
 test("a subscription of an endpoint deleted meanwhile is not stored", async () => {
   await endpoints.delete(tenantId, "ep_1", 2);
-  expect(await subscriptions.insert(tenantId, SUBSCRIPTION, { endpoint: POLICY, effective: null })).toBe(false);
+  expect(await subscriptions.insert(tenantId, SUBSCRIPTION, { endpoint: POLICY, effective: null })).toBe("stale");
 });
 
 test("a change of a subscription that was changed meanwhile is not stored", async () => {

@@ -34,16 +34,20 @@ test.each([{}, { name: "" }, { name: "x".repeat(129) }, { name: "a\u0000b" }, { 
   },
 );
 
-test.each([{ plan: "gold" }, { plan: null }, { status: "paused" }, { suspended_at: null }])(
-  "%j is refused as invalid, at creation and in a change, and changes nothing",
-  async (part) => {
-    const expected = { status: 422, body: { code: "validation_failed", errors: [{ path: Object.keys(part)[0] }] } };
-    expect(await operator.post("/v1/tenants", { name: "x", ...part })).toMatchObject(expected);
-    const { body: tenant } = await operator.post("/v1/tenants", { name: "x" });
-    expect(await operator.patch(`/v1/tenants/${tenant.id}`, { name: "y", ...part })).toMatchObject(expected);
-    expect((await operator.get(`/v1/tenants/${tenant.id}`)).body).toEqual(tenant);
-  },
-);
+test.each([
+  { plan: "gold" },
+  { plan: null },
+  { status: "paused" },
+  { suspended_at: null },
+  { endpoint_quota: -1 },
+  { endpoint_quota: 1.5 },
+])("%j is refused as invalid, at creation and in a change, and changes nothing", async (part) => {
+  const expected = { status: 422, body: { code: "validation_failed", errors: [{ path: Object.keys(part)[0] }] } };
+  expect(await operator.post("/v1/tenants", { name: "x", ...part })).toMatchObject(expected);
+  const { body: tenant } = await operator.post("/v1/tenants", { name: "x" });
+  expect(await operator.patch(`/v1/tenants/${tenant.id}`, { name: "y", ...part })).toMatchObject(expected);
+  expect((await operator.get(`/v1/tenants/${tenant.id}`)).body).toEqual(tenant);
+});
 
 test("a tenant may be made suspended; plan and status change, and a change touches only what it names", async () => {
   const made = await operator.post("/v1/tenants", { name: "x", plan: "pro", status: "suspended" });

@@ -19,6 +19,7 @@ export const apiKeyOperations: Operation[] = [
     example: { scope: "publish", source_id: "src_0000000000000000", name: "checkout" },
     row: CreatedApiKeyAnswer,
     description: "The text of the key is answered this once. The operator may name the tenant in `tenant_id`.",
+    problems: ["quota_exceeded"],
   }),
   list(API_KEY),
   read(API_KEY),

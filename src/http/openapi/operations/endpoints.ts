@@ -4,6 +4,7 @@ import { ListEndpointsInput } from "../../../app/endpoint/read-endpoint.ts";
 import { RotateSecretInput } from "../../../app/endpoint/rotate-secret.ts";
 import { UpdateEndpointInput } from "../../../app/endpoint/update-endpoint.ts";
 import { SkipHeadInput } from "../../../app/lane/skip-head.ts";
+import { AttemptAnswer } from "../../present/delivery.ts";
 import { CreatedEndpointAnswer, EndpointAnswer } from "../../present/endpoint.ts";
 import { LaneAnswer } from "../../present/lane.ts";
 import { pageOf } from "../../present/page.ts";
@@ -30,7 +31,7 @@ export const endpointOperations: Operation[] = [
     example: { url: "https://consumer.example/hook", timeout_ms: 10_000 },
     row: CreatedEndpointAnswer,
     description: "The text of its signing secret is answered this once.",
-    problems: ["not_supported"],
+    problems: ["not_supported", "quota_exceeded"],
   }),
   list(ENDPOINT),
   read(ENDPOINT),
@@ -55,6 +56,13 @@ export const endpointOperations: Operation[] = [
     answers: THE_ENDPOINT,
   }),
   act(ENDPOINT, "enable", { id: "enableEndpoint", summary: "Let a disabled endpoint go on", answers: THE_ENDPOINT }),
+  act(ENDPOINT, "test", {
+    id: "testEndpoint",
+    summary: "Send one test event to an endpoint at once",
+    description: "Past its lane, cap, rate, pause and disabling; it is on record like any other, and not tried again.",
+    answers: { 200: answer("The attempt.", AttemptAnswer) },
+    problems: ["destination_blocked", "tenant_suspended"],
+  }),
   act(ENDPOINT, "lane", {
     id: "getLane",
     method: "get",

@@ -20,7 +20,7 @@ export const sourceOperations: Operation[] = [
     example: { name: "invoices", allowed_event_types: ["invoice.*"] },
     row: SourceWithKeyAnswer,
     description: "The text of its signing key is answered this once.",
-    problems: ["name_taken", "not_supported"],
+    problems: ["name_taken", "not_supported", "quota_exceeded"],
   }),
   list(SOURCE),
   read(SOURCE),

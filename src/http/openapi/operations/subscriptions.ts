@@ -21,7 +21,7 @@ export const subscriptionOperations: Operation[] = [
   create(SUBSCRIPTION, {
     schema: CreateSubscriptionInput,
     example: { endpoint_id: "ep_0000000000000000", event_type_pattern: "order.*" },
-    problems: ["not_supported"],
+    problems: ["not_supported", "quota_exceeded"],
   }),
   list(SUBSCRIPTION),
   read(SUBSCRIPTION),

@@ -1,0 +1,9 @@
+import type { Tenant } from "./model.ts";
+
+/** Endpoints that a tenant of each plan may have, unless it has a quota of its own. */
+export type EndpointQuotas = Record<Tenant["plan"], number>;
+
+/** What a tenant may have of the rest, whatever its plan: a publish is matched against all of it. */
+export const MAX_SOURCES = 1_000;
+export const MAX_SUBSCRIPTIONS = 10_000;
+export const MAX_API_KEYS = 1_000;
