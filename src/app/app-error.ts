@@ -23,6 +23,7 @@ export type ErrorCode =
   | "duplicate_field"
   | "idempotency_key_reused"
   | "fan_out_too_large"
+  | "loop_detected"
   | "unavailable";
 
 /** What is wrong with one field; the path is dotted, `events.3.type`, empty for the whole body. */

@@ -6,6 +6,7 @@ import type { CentralDeps } from "../app/deps.ts";
 import { describeFault, isStoreFault } from "../core/fault.ts";
 import type { HttpContext } from "./context.ts";
 import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
+import { refuseRelayed } from "./middleware/refuse-relayed.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
@@ -41,6 +42,7 @@ export function createApp(options: AppOptions) {
     await next();
   });
 
+  app.use("/v1/*", refuseRelayed);
   app.use("/v1/*", refuseUnknownQuery);
   app.route("/v1/events", publishRoutes(options));
   for (const [path, routes, guard] of [

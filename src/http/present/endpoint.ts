@@ -1,3 +1,4 @@
+import { isHidden, REDACTED } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
@@ -15,7 +16,7 @@ export function presentEndpoint(endpoint: Endpoint) {
     max_head_hold_seconds: endpoint.maxHeadHoldSeconds,
     retry_policy: endpoint.retryPolicy,
     payload_format: endpoint.payloadFormat,
-    headers: {},
+    headers: presentHeaders(endpoint.headers),
     timeout_ms: endpoint.timeoutMs,
     on_exhausted: endpoint.onExhausted,
     paused_at: presentTime(endpoint.pausedAt),
@@ -24,6 +25,13 @@ export function presentEndpoint(endpoint: Endpoint) {
     disabled_reason: endpoint.disabledReason,
     created_at: formatTime(endpoint.createdAt),
   };
+}
+
+/** Every header by name; what lets in is not shown. */
+function presentHeaders(headers: Endpoint["headers"]): Record<string, string> {
+  return Object.fromEntries(
+    headers.map((header) => [header.name, "value" in header && !isHidden(header) ? header.value : REDACTED]),
+  );
 }
 
 function stateOf({ disabledAt, pausedAt }: Endpoint): "active" | "paused" | "disabled" {

@@ -4,6 +4,7 @@ import { authorizePublisher } from "../../app/publish/publish-config.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
+import { HOP_HEADER, MAX_HOPS, parseHops } from "../../core/hops.ts";
 import { isJson } from "../../core/json-span.ts";
 import {
   parseBatchBody,
@@ -36,6 +37,7 @@ export function publishRoutes(options: PublishOptions) {
     .post("/", async (c) => {
       const caller = await authorize(options, c);
       const item = await itemOf(async () => {
+        readHops(c);
         const body = await readBytes(c.req.raw, caller.deps.maxPayloadBytes + FIELD_BYTES).catch(asPayloadTooLarge);
         requireJsonType(c);
         const parsed = parsePublishBody(body);
@@ -47,6 +49,7 @@ export function publishRoutes(options: PublishOptions) {
     .post("/raw", async (c) => {
       const caller = await authorize(options, c);
       const item = await itemOf(async () => {
+        readHops(c);
         const payload = await readBytes(c.req.raw, caller.deps.maxPayloadBytes).catch(asPayloadTooLarge);
         return takeIdempotencyHeader(c, rawItem(c, payload));
       });
@@ -58,7 +61,7 @@ export function publishRoutes(options: PublishOptions) {
       // A batch that cannot be read is refused as a whole, by the same road.
       if (items instanceof AppError) return publishOne(options, c, caller, items);
       const region = options.relayRegion(c.env, c.req.raw as Request);
-      const results = await publishEvents(caller.deps, caller.publisher, items, region);
+      const results = await publishEvents(caller.deps, caller.publisher, items, region, readHops(c));
       return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
     });
 }
@@ -87,12 +90,14 @@ async function publishOne(
   item: PublishItem | AppError,
 ) {
   const region = options.relayRegion(c.env, c.req.raw as Request);
-  const [result] = await publishEvents(deps, publisher, [item], region);
+  const hops = item instanceof AppError ? 0 : readHops(c);
+  const [result] = await publishEvents(deps, publisher, [item], region, hops);
   if (result instanceof AppError) throw result;
   return c.json(presentAccepted(result!), acceptedStatus(result!));
 }
 
 async function batchItems(c: Context<HttpContext>): Promise<(PublishItem | AppError)[]> {
+  readHops(c);
   const body = await readBytes(c.req.raw, MAX_BATCH_BYTES);
   const isNdjson = mediaType(c) === "application/x-ndjson";
   if (!isNdjson) requireJsonType(c);
@@ -108,6 +113,17 @@ async function batchItems(c: Context<HttpContext>): Promise<(PublishItem | AppEr
         return toItem(event.value);
       }),
     ),
+  );
+}
+
+/** How many relays the request has come through; one that has come through too many goes in a ring. */
+function readHops(c: Context<HttpContext>): number {
+  const hops = parseHops(c.req.header(HOP_HEADER));
+  if (hops.ok) return hops.value;
+  if (hops.error === "malformed") throw invalidField(HOP_HEADER, "must be a whole number");
+  throw new AppError(
+    "loop_detected",
+    `The event has come through ${MAX_HOPS} relays (${HOP_HEADER}): an endpoint of one of them leads back to another.`,
   );
 }
 

@@ -8,6 +8,7 @@ import type {
   PolicyChange,
   SigningSecret,
 } from "../../core/model.ts";
+import { formatStoredHeaders, parseStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { RetryPolicy, RetryPolicyInput } from "../../core/retry-policy.ts";
 import { endpoint, retryPolicy, signingSecret, subscription, tenant } from "../schema.ts";
 import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
@@ -27,6 +28,7 @@ const columns = {
   route: endpoint.route,
   laneGeneration: endpoint.laneGeneration,
   payloadFormat: endpoint.payloadFormat,
+  headers: endpoint.headers,
   timeoutMs: endpoint.timeoutMs,
   pausedAt: endpoint.pausedAt,
   disabledAt: endpoint.disabledAt,
@@ -41,11 +43,13 @@ export function createEndpointStore(d1: D1Database) {
   const db = drizzle(d1);
   return {
     async insert(tenantId: string, row: Endpoint, secret: SigningSecret): Promise<void> {
-      const { retryPolicy: policy, ...fields } = row;
+      const { retryPolicy: policy, headers, ...fields } = row;
       const policyRow = await toRetryPolicyRow(policy);
       await db.batch([
         insertRetryPolicies(db, tenantId, [policyRow]),
-        db.insert(endpoint).values({ ...fields, tenantId, retryPolicyId: policyRow.id }),
+        db
+          .insert(endpoint)
+          .values({ ...fields, headers: formatStoredHeaders(headers), tenantId, retryPolicyId: policyRow.id }),
         db.insert(signingSecret).values({ ...secret, tenantId, endpointId: row.id, wrappedKey: secret.wrappedKey }),
         bumpTenantRevision(db, tenantId),
       ]);
@@ -63,14 +67,19 @@ export function createEndpointStore(d1: D1Database) {
       return rows.map(toEndpoint);
     },
 
-    /** Null when there is no such endpoint. */
-    async update(tenantId: string, id: string, changes: EndpointChanges): Promise<Endpoint | null> {
-      const [, , rows] = await db.batch([
-        db.update(endpoint).set(changedColumns(changes)).where(isLiving(tenantId, id)),
+    /** Null when there is no such endpoint, or it is not as `revision` says. */
+    async update(tenantId: string, id: string, changes: EndpointChanges, revision?: number): Promise<Endpoint | null> {
+      const isFresh = revision === undefined ? undefined : eq(endpoint.revision, revision);
+      const [updated, , rows] = await db.batch([
+        db
+          .update(endpoint)
+          .set(changedColumns(changes))
+          .where(and(isLiving(tenantId, id), isFresh))
+          .returning({ id: endpoint.id }),
         bumpTenantRevision(db, tenantId),
         selectLiving(db, tenantId, eq(endpoint.id, id)),
       ]);
-      return rows[0] ? toEndpoint(rows[0]) : null;
+      return updated.length > 0 && rows[0] ? toEndpoint(rows[0]) : null;
     },
 
     /** As of one moment, so that a change computed from it can be refused when anything has moved since. */
@@ -181,6 +190,7 @@ function changedColumns(changes: EndpointChanges) {
   return {
     url: orKeep(changes.url, endpoint.url),
     name: orKeep(changes.name, endpoint.name),
+    headers: orKeep(changes.headers && formatStoredHeaders(changes.headers), endpoint.headers),
     payloadFormat: orKeep(changes.payloadFormat, endpoint.payloadFormat),
     revision: sql`${endpoint.revision} + 1`,
   };
@@ -193,6 +203,7 @@ function toEndpoint({ policy, ...row }: EndpointRow): Endpoint {
     onExhausted: row.onExhausted as Endpoint["onExhausted"],
     route: row.route as Endpoint["route"],
     payloadFormat: row.payloadFormat as Endpoint["payloadFormat"],
+    headers: parseStoredHeaders(row.headers),
     retryPolicy: JSON.parse(policy) as RetryPolicy,
   };
 }

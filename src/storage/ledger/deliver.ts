@@ -27,6 +27,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     url: string;
     revision: number;
     payloadFormat: "envelope" | "raw";
+    headers: string;
     timeoutMs: number;
     pausedAt: number | null;
     resumedAt: number | null;
@@ -55,7 +56,7 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   coalesce(d.scheduled_at, iif(d.lane_key is null or d.hold_until is not null, d.created_at, null)) as scheduled_at,
   d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
-  e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
+  e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, s.name as source_name,
   ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.paused_at, ep.resumed_at, ep.disabled_at, ep.deleted_at,
   ep.route, ep.lane_generation`;
@@ -75,7 +76,7 @@ export function createDeliverLedger(db: D1Database) {
       const endpoints = JSON.stringify(
         [...new Set(refs.map((r) => `${r.tenantId}/${r.endpointId}`))].map((r) => r.split("/")),
       );
-      const [deliveries, secrets] = await db.batch<Record<string, any>>([
+      const [deliveries, ofEndpoints] = await db.batch<Record<string, any>>([
         db
           .prepare(
             `select ${LOADED_COLUMNS}
@@ -85,10 +86,10 @@ export function createDeliverLedger(db: D1Database) {
              ${LOADED_JOINS}`,
           )
           .bind(keys),
-        selectSecrets(db, endpoints),
+        selectOfEndpoints(db, endpoints),
       ]);
       return {
-        deliveries: deliveries!.results.map((row) => toLoadedDelivery(row, secrets!.results)),
+        deliveries: deliveries!.results.map((row) => toLoadedDelivery(row, ofEndpoints!.results)),
         region: deliveries!.meta.served_by_region ?? null,
       };
     },
@@ -140,13 +141,21 @@ export function createDeliverLedger(db: D1Database) {
   };
 }
 
-/** The signing secrets of endpoints, given as JSON of `[tenant, endpoint]` pairs. Primary key. */
-export function selectSecrets(db: D1Database, endpoints: string): D1PreparedStatement {
+/**
+ * What endpoints need once for all their deliveries: signing secrets, and headers of their own where they have any. Given as
+ * JSON of `[tenant, endpoint]` pairs. Primary keys.
+ */
+export function selectOfEndpoints(db: D1Database, endpoints: string): D1PreparedStatement {
   return db
     .prepare(
-      `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until
+      `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until, null as headers
        from json_each(?1) j
-       cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1`,
+       cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1
+       union all
+       select ep.tenant_id, ep.id, null, null, null, ep.headers
+       from json_each(?1) j
+       cross join endpoint ep on ep.tenant_id = j.value ->> 0 and ep.id = j.value ->> 1
+       where ep.headers <> '{}'`,
     )
     .bind(endpoints);
 }
@@ -201,7 +210,11 @@ export function openAttempt(db: D1Database, claim: Claim, now: number): D1Prepar
     );
 }
 
-export function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>[]): LoadedDelivery {
+/** `ofEndpoints` is what `selectOfEndpoints` found. */
+export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<string, any>[]): LoadedDelivery {
+  const own = ofEndpoints.filter(
+    (found) => found["tenant_id"] === row["tenant_id"] && found["endpoint_id"] === row["endpoint_id"],
+  );
   return {
     tenantId: row["tenant_id"],
     eventId: row["event_id"],
@@ -233,6 +246,7 @@ export function toLoadedDelivery(row: Record<string, any>, secrets: Record<strin
       contentType: row["content_type"],
       contentEncoding: row["content_encoding"],
       payloadIsJson: row["payload_is_json"] === 1,
+      hopCount: row["hop_count"],
       payloadRef: row["payload_ref"],
       payloadSize: row["payload_size"],
       payloadSha256: row["payload_sha256"].toLowerCase(),
@@ -241,6 +255,7 @@ export function toLoadedDelivery(row: Record<string, any>, secrets: Record<strin
       url: row["url"],
       revision: row["revision"],
       payloadFormat: row["payload_format"],
+      headers: own.find(({ headers }) => headers !== null)?.["headers"] ?? "{}",
       timeoutMs: row["timeout_ms"],
       pausedAt: row["paused_at"],
       resumedAt: row["resumed_at"],
@@ -249,8 +264,8 @@ export function toLoadedDelivery(row: Record<string, any>, secrets: Record<strin
       disabledAt: row["disabled_at"],
       deletedAt: row["deleted_at"],
     },
-    secrets: secrets
-      .filter((secret) => secret["tenant_id"] === row["tenant_id"] && secret["endpoint_id"] === row["endpoint_id"])
+    secrets: own
+      .filter(({ id }) => id !== null)
       .map((secret) => ({
         id: secret["id"],
         wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),

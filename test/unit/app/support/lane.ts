@@ -272,6 +272,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       contentType: "application/json",
       contentEncoding: null,
       payloadIsJson: true,
+      hopCount: 0,
       payloadRef: `r#${name}`,
       payloadSize: 2,
       // Of `{}`.
@@ -281,6 +282,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       url: "https://consumer.example/hook",
       revision: 1,
       payloadFormat: "envelope",
+      headers: "{}",
       timeoutMs: 15_000,
       pausedAt: null,
       resumedAt: null,
