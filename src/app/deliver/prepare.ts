@@ -11,6 +11,7 @@ import { liveSecrets, secretContext } from "../../core/signing-secrets.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { relayFaultDelayAfterMs } from "../../core/delivery-end.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Verdict } from "./check-host.ts";
 import type { PayloadReader } from "./payload-reader.ts";
 
 /** A delivery with all that an attempt needs, as the ledger had it at one moment. */
@@ -57,6 +58,8 @@ export interface Prepared {
   secrets: { id: string; key: Uint8Array }[];
   /** The endpoint's own. */
   headers: [string, string][];
+  /** Its name leads nowhere: there is nobody to connect to. */
+  isUnresolvable: boolean;
 }
 
 /** `refused`: there will be no request, ever. `fault`: ours, and nothing is spent; ring again after the delay. */
@@ -69,6 +72,8 @@ export interface PrepareDeps extends Pick<Runtime, "now"> {
   getPayload: PayloadReader;
   secretsKeys: SecretsKeys;
   destinationRules: DestinationOptions;
+  /** Where a host name leads; null where that is left to the platform. Throws when it cannot be found out. */
+  checkHost: ((hostname: string) => Promise<Verdict>) | null;
   logFault(what: string, error: unknown): void;
 }
 
@@ -81,13 +86,16 @@ export async function prepare(
   const destination = checkDestination(delivery.endpoint.url, deps.destinationRules);
   if (!destination.ok) return { kind: "refused", finalOutcome: "destination_blocked" };
   try {
+    const verdict = (await deps.checkHost?.(new URL(destination.value.url).hostname)) ?? "public";
+    if (verdict === "blocked") return { kind: "refused", finalOutcome: "destination_blocked" };
     const headers = await ownHeaders(deps, delivery);
     const secrets = await unwrapLiveSecrets(deps, delivery);
     const payload = await readPayload(delivery.event.payloadRef, delivery.event.payloadSize);
     if (payload === null) return { kind: "refused", finalOutcome: "payload_missing" };
     if (!(await isAsPublished(payload, delivery))) return { kind: "refused", finalOutcome: "payload_missing" };
     const outbound = outboundBody(delivery.endpoint.payloadFormat, delivery.event, payload);
-    return { kind: "ready", prepared: { url: destination.value.url, secrets, headers, ...outbound } };
+    const isUnresolvable = verdict === "unresolvable";
+    return { kind: "ready", prepared: { url: destination.value.url, secrets, headers, isUnresolvable, ...outbound } };
   } catch (error) {
     deps.logFault("prepare", error);
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());

@@ -45,12 +45,14 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
   const { delivery, prepared, startedAt } = attempt;
   let answer: OutboundAnswer;
   try {
-    answer = await deps.send({
-      url: prepared.url,
-      body: prepared.body,
-      timeoutMs: delivery.endpoint.timeoutMs,
-      headers: await outboundHeaders(attempt),
-    });
+    answer = prepared.isUnresolvable
+      ? { wire: { kind: "thrown", message: "DNS lookup failed" }, bodySha256: null, headers: [] }
+      : await deps.send({
+          url: prepared.url,
+          body: prepared.body,
+          timeoutMs: delivery.endpoint.timeoutMs,
+          headers: await outboundHeaders(attempt),
+        });
   } catch (error) {
     deps.logFault("send", error);
     answer = { wire: { kind: "internal" }, bodySha256: null, headers: [] };

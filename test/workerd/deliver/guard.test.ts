@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Verdict } from "../../../src/app/deliver/check-host.ts";
 import type { LaneDeps } from "../../../src/app/lane/lane-state.ts";
 import { describeFault } from "../../../src/core/fault.ts";
 import { attempt } from "../support/worker.ts";
@@ -198,4 +199,68 @@ test.each(HOSTILE)("%j in the ledger ends deliveries of lanes without an attempt
   );
   expect(sent).toEqual([]);
   for (const delivery of deliveries) expect(delivery).toMatchObject(BLOCKED);
+});
+
+const answering = (verdict: Verdict) => ({ checkHost: async () => verdict });
+
+test("a name that leads to a private address ends the delivery without an attempt", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const asked: string[] = [];
+  const checkHost = async (hostname: string) => {
+    asked.push(hostname);
+    return "blocked" as const;
+  };
+  await attempt({ ...scene.deps, checkHost }, scene.context, delivery.call(1));
+  expect(asked).toEqual(["consumer.example"]);
+  expect(requests).toHaveLength(0);
+  expect(await delivery.read()).toMatchObject(BLOCKED);
+  const { sent, deliveries } = await runLane({}, answering("blocked"));
+  expect(sent).toEqual([]);
+  for (const one of deliveries) expect(one).toMatchObject(BLOCKED);
+});
+
+test("a resolver that is away spends nothing: no attempt, no request, and it goes on when the resolver is back", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  const rung: number[] = [];
+  const away: typeof scene.deps = {
+    ...scene.deps,
+    checkHost: () =>
+      Promise.reject(new Error("the addresses of consumer.example are not known: no answer within 3000 ms")),
+    ringLater: (_, delayMs) => void rung.push(delayMs),
+    logFault,
+  };
+  await attempt(away, scene.context, delivery.call(1));
+  expect(requests).toHaveLength(0);
+  expect(rung).toEqual([1_000]);
+  expect(await delivery.read()).toMatchObject({ status: "pending", attempt_count: 0, attempts: [] });
+  expect(faults.join()).toContain("the addresses of consumer.example are not known");
+  await attempt({ ...scene.deps, ...answering("public") }, scene.context, delivery.call(1));
+  expect(await delivery.read()).toMatchObject({ status: "succeeded", attempt_count: 1 });
+
+  let isAway = true;
+  const checkHost = async (): Promise<Verdict> => {
+    if (isAway) throw new Error("away");
+    return "public";
+  };
+  const { fixture, lane, sent, deliveries } = await runLane({}, { checkHost });
+  expect([sent.length, deliveries.map(({ attempt_count }) => attempt_count)]).toEqual([0, [0, 0]]);
+  isAway = false;
+  fixture.forward(1_000);
+  await lane.run();
+  expect(sent).toHaveLength(2);
+  expect(await fixture.openCount()).toBe(0);
+});
+
+test("a name that leads nowhere is the endpoint's fault: an attempt as unreachable by DNS, without a request", async () => {
+  const scene = await createScene({ retry_policy: { max_attempts: 1 } });
+  const delivery = await scene.publishOne();
+  await attempt({ ...scene.deps, ...answering("unresolvable") }, scene.context, delivery.call(1));
+  expect(requests).toHaveLength(0);
+  expect(await delivery.read()).toMatchObject({
+    status: "dead_letter",
+    final_outcome: "exhausted",
+    attempts: [{ outcome_class: "unreachable", error_class: "dns", status_code: null }],
+  });
 });

@@ -101,6 +101,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     getPayload: async () => new TextEncoder().encode("{}"),
     secretsKeys: KEYS,
     destinationRules: { allowPrivate: true, ownHosts: [] },
+    checkHost: null,
     workerId: "w",
     relayRegion: null,
     inFlight: createInFlight(),
