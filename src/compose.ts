@@ -2,6 +2,7 @@
 import { encodeRandomPart } from "./core/ids.ts";
 import type { DeliveryCall } from "./app/deliver/delivery-call.ts";
 import { coalesce } from "./app/deliver/coalesce.ts";
+import { createHostCheck, type VerdictCache } from "./app/deliver/check-host.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
@@ -61,6 +62,7 @@ const runtime: Runtime = {
 const inFlight = createInFlight();
 const publishConfigs = new Map<string, PublishConfigCache>();
 const sourcePlaces = new Map<string, SourcePlace>();
+const hostVerdicts: VerdictCache = new Map();
 const armedAt = new Map<string, number>();
 let isolateId: string | null = null;
 
@@ -159,6 +161,7 @@ export function composeDeliver(
     getPayload: createPayloadStore(env.PAYLOADS).getPayload,
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
+    checkHost: hostCheck(env, context),
     createToken: () => encodeRandomPart(runtime.randomBytes(10)),
     workerId: `${env.VERSION.id}.${isolate()}.${kind}`,
     relayRegion: settings.RELAY_REGION,
@@ -232,6 +235,14 @@ function database(env: Env, shard: string): D1Database {
 function destinationRules(env: Env) {
   const settings = parseSettings(env);
   return { allowPrivate: settings.ALLOW_PRIVATE_DESTINATIONS, ownHosts: settings.OWN_HOSTS };
+}
+
+/** Where private destinations are allowed there is nothing to find out about an address. */
+function hostCheck(env: Env, context: Context): DeliverDeps["checkHost"] {
+  const { DOH_URL: resolverUrl, ALLOW_PRIVATE_DESTINATIONS: allowPrivate } = parseSettings(env);
+  if (resolverUrl === undefined || allowPrivate) return null;
+  const lookUp = (hostname: string) => context.exports.Sender.lookUp({ resolverUrl, hostname });
+  return createHostCheck({ ...runtime, lookUp }, hostVerdicts);
 }
 
 function publishConfigsOf(shard: string): PublishConfigCache {

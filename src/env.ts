@@ -12,6 +12,13 @@ const Count = z
   .string()
   .regex(/^\d{1,6}$/, "must be a whole number from 0 to 999999")
   .transform(Number);
+function isSafeResolver(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url) return false;
+  const { protocol, hostname, username, password } = url;
+  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+  return (protocol === "https:" || isLocal) && username === "" && password === "";
+}
 
 /** Settings and secrets of the Worker, as text in the environment. */
 const Settings = z.object({
@@ -44,6 +51,11 @@ const Settings = z.object({
     .string()
     .default("")
     .transform((text) => text.split(",").flatMap((host) => host.trim() || [])),
+  /** Asked where a name leads before each request to it, DNS over HTTPS in its JSON form. Plain http on this machine only. */
+  DOH_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(isSafeResolver, "must be encrypted, unless it is on this machine, and carry no user name")
+    .optional(),
   /** Where the ledger is, as a location hint of Durable Objects (`weur`, `enam`, …): lanes are made near it. */
   LEDGER_LOCATION: z.enum(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
   /** What to record as the region of intake where the platform does not say, as on one's own machine. */

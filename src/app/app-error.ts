@@ -30,6 +30,7 @@ export type ErrorCode =
   | "idempotency_key_reused"
   | "fan_out_too_large"
   | "rate_limited"
+  | "loop_detected"
   | "unavailable";
 
 /** What is wrong with one field; the path is dotted, `events.3.type`, empty for the whole body. */

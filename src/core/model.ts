@@ -1,4 +1,5 @@
 /** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
+import type { StoredHeader } from "./endpoint-headers.ts";
 import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
 
 export interface Tenant {
@@ -55,6 +56,7 @@ export interface Endpoint {
   laneGeneration: number;
   retryPolicy: RetryPolicy;
   payloadFormat: "envelope" | "raw";
+  headers: StoredHeader[];
   timeoutMs: number;
   pausedAt: number | null;
   disabledAt: number | null;
@@ -105,6 +107,8 @@ export interface Event {
   expiresAt: number;
   dispatchedAt: number | null;
   deliveryCount: number;
+  /** Relays it had come through before this one. */
+  hopCount: number;
 }
 
 export const DELIVERY_STATUSES = [
@@ -178,7 +182,7 @@ export interface PageRequest {
 }
 
 /** The settings of an endpoint that a change may touch beside its policy; what is absent stays. */
-export type EndpointChanges = Partial<Pick<Endpoint, "url" | "name" | "payloadFormat">>;
+export type EndpointChanges = Partial<Pick<Endpoint, "url" | "name" | "payloadFormat" | "headers">>;
 
 /** The settings that decide how an endpoint's deliveries are routed and paced; what is absent stays. */
 export type RoutingChanges = Partial<

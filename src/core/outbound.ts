@@ -1,6 +1,7 @@
 import { encodeBase64 } from "./base64.ts";
 import { concatBytes } from "./bytes.ts";
 import { deliveryId, webhookId, type DeliveryRef } from "./ids.ts";
+import { HOP_HEADER } from "./hops.ts";
 import { formatTime } from "./timestamps.ts";
 
 export const VERSION = "0.1.0";
@@ -18,6 +19,8 @@ export interface OutboundEvent {
   contentType: string;
   contentEncoding: string | null;
   payloadIsJson: boolean;
+  /** Relays it had come through when it was published here. */
+  hopCount: number;
 }
 
 /**
@@ -73,6 +76,7 @@ export function eventHeaders(
     ["X-Webhook-Occurred-At", formatTime(event.occurredAt)],
     ["X-Webhook-Relayed-At", formatTime(event.relayedAt)],
     ["X-Webhook-Attempt-Started-At", formatTime(startedAt)],
+    [HOP_HEADER, String(event.hopCount + 1)],
     ...optional("X-Webhook-Cause-Event-Id", event.causeEventId),
     ...optional("X-Webhook-Ordering-Key", event.orderingKey),
   ];

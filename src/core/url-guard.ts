@@ -44,11 +44,23 @@ const LABEL = /^[a-z0-9_-]{1,63}$/;
 // WHATWG URL's "ends in a number": such a host is an IPv4 address or nothing.
 const NUMERIC_LABEL = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 
-const METADATA_HOSTS = ["metadata.google.internal", "metadata.goog", "metadata.tencentyun.com"];
+// Those of AWS, Google, Azure, Tencent and Equinix that have names. The others (Alibaba, Oracle, DigitalOcean, OpenStack, …)
+// are addresses, or single labels.
+const METADATA_HOSTS = [
+  "instance-data.ec2.internal",
+  "metadata.google.internal",
+  "metadata.goog",
+  "metadata.azure.internal",
+  "metadata.tencentyun.com",
+  "metadata.packet.net",
+  "metadata.platformequinix.com",
+];
 
 const RESERVED_SUFFIXES = [
-  // RFC 6761 and 6762 (with its appendix G), 7686, 8375; `internal` by ICANN; `ipv4only.arpa` and the like by RFC 7050
+  // RFC 6761 and 6762 (with its appendix G), 7686, 8375, 9476; `internal` by ICANN; `ipv4only.arpa` and the like by RFC 7050
   "localhost",
+  "invalid",
+  "alt",
   "local",
   "test",
   "onion",
@@ -67,8 +79,17 @@ const RESERVED_SUFFIXES = [
   "traefik.me",
   "localtest.me",
   "lvh.me",
-  // what clusters call their own
+  "vcap.me",
+  "lacolhost.com",
+  "local.gd",
+  "backname.io",
+  // … or with another one the second time
+  "1u.ms",
+  "rbndr.us",
+  // what clusters and clouds call their own
   "svc",
+  "internal.cloudapp.net",
+  "oraclevcn.com",
 ];
 
 // Ports ≥ 1024 of fetch's "bad port" list (https://fetch.spec.whatwg.org/#port-blocking), and of databases, brokers,
@@ -127,15 +148,23 @@ function refusePublic(url: URL, ownHosts: readonly string[]): DestinationRefusal
     return "reserved_host";
   if (!hostname.includes(".")) return "single_label_host";
   if (url.port !== "" && (Number(url.port) < 1024 || SERVICE_PORTS.has(Number(url.port)))) return "port_not_allowed";
-  if (ownHosts.some((own) => own.toLowerCase().replace(/:\d+$/, "") === hostname)) return "own_host";
+  if (ownHosts.some((own) => parseOwnHost(own).hostname === hostname)) return "own_host";
   return undefined;
 }
 
 /** Private installations share hosts with their receivers, so here it takes the relay's port as well to be its own. */
 function refusePrivate(url: URL, ownHosts: readonly string[]): DestinationRefusal | undefined {
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
-  const spellings = [url.host, `${url.hostname}:${port}`];
-  return ownHosts.some((own) => spellings.includes(own.toLowerCase())) ? "own_host" : undefined;
+  const isOwn = ownHosts
+    .map(parseOwnHost)
+    .some((own) => own.hostname === url.hostname && (own.port === null ? url.port === "" : own.port === port));
+  return isOwn ? "own_host" : undefined;
+}
+
+/** A host as a setting or a request spells it, in the spelling of a URL that was checked. */
+function parseOwnHost(own: string): { hostname: string; port: string | null } {
+  const [, name = own, port = null] = /^(.*?)\.?(?::(\d+))?$/.exec(own) ?? [];
+  return { hostname: URL.parse(`http://${name}/`)?.hostname ?? name.toLowerCase(), port };
 }
 
 function isIpv6(hostname: string): boolean {

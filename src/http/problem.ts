@@ -34,6 +34,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   idempotency_key_reused: { status: 422, title: "Idempotency key reused" },
   fan_out_too_large: { status: 422, title: "Fan-out too large" },
   rate_limited: { status: 429, title: "Too many requests" },
+  loop_detected: { status: 422, title: "Loop detected" },
   internal_error: { status: 500, title: "Internal error" },
   unavailable: { status: 503, title: "Unavailable" },
 };

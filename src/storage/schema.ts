@@ -233,6 +233,7 @@ export const event = sqliteTable(
     expiresAt: integer("expires_at").notNull(),
     dispatchedAt: integer("dispatched_at"),
     deliveryCount: integer("delivery_count").notNull().default(0),
+    hopCount: integer("hop_count").notNull().default(0),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

@@ -13,10 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => relay.stop());
 
-const ENDPOINT_FIELDS: [field: string, value: unknown][] = [
-  ["payload_format", "cloudevents"],
-  ["headers", { "X-Team": "orders" }],
-];
+const ENDPOINT_FIELDS: [field: string, value: unknown][] = [["payload_format", "cloudevents"]];
 const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
   ["filter", "payload.total > 10"],
   ["schema_version", 2],
@@ -84,7 +81,6 @@ describe("a field that nobody knows is refused by name", () => {
 test("the one value that a later field can have so far is accepted, and shown", async () => {
   const settings = {
     url: "http://127.0.0.1:9/",
-    headers: {},
     payload_format: "raw",
   };
   expect(await expectStatus(201, tenant.admin.post("/v1/endpoints", settings))).toMatchObject(settings);

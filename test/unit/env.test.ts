@@ -53,6 +53,16 @@ describe("complete settings", () => {
     expect(settings.SECRETS_KEY.map(({ id }) => id)).toEqual(["k2", "k1"]);
   });
 
+  test.each([
+    "https://cloudflare-dns.com/dns-query",
+    "https://dns.google/resolve?edns_client_subnet=0.0.0.0/0",
+    "http://localhost:8053/dns-query",
+    "http://127.0.0.1:8053/",
+    "http://[::1]:8053/",
+  ])("may name a resolver at %s", (DOH_URL) => {
+    expect(parseSettings(environment({ DOH_URL })).DOH_URL).toBe(DOH_URL);
+  });
+
   test("are parsed once an environment", () => {
     const env = environment();
     expect(parseSettings(env)).toBe(parseSettings(env));
@@ -83,6 +93,12 @@ describe("bad settings", () => {
     ["PUBLISH_LIMITS", "free=4711/4712"],
     ["OWN_HOSTS", 4711],
     ["RELAY_REGION", 4711],
+    ["DOH_URL", "dns.google"],
+    ["DOH_URL", ""],
+    ["DOH_URL", "http://dns.google/resolve"],
+    ["DOH_URL", "http://127.0.0.1.nip.io/resolve"],
+    ["DOH_URL", "ftp://localhost/resolve"],
+    ["DOH_URL", "https://reader:hunter22@dns.google/resolve"],
   ])("%s of %j is named, and its value is not printed", (name, value) => {
     const text = complaint(environment({ [name]: value }));
     expect(text).toContain(`${name}: `);

@@ -1,3 +1,5 @@
+import { checkHeaderName, headerContext, isHeaderValue, parseStoredHeaders } from "../../core/endpoint-headers.ts";
+import { decodeBase64 } from "../../core/base64.ts";
 import { toHex } from "../../core/hex.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
@@ -9,6 +11,7 @@ import { liveSecrets, secretContext } from "../../core/signing-secrets.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { relayFaultDelayAfterMs } from "../../core/delivery-end.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Verdict } from "./check-host.ts";
 import type { PayloadReader } from "./payload-reader.ts";
 
 /** A delivery with all that an attempt needs, as the ledger had it at one moment. */
@@ -33,6 +36,8 @@ export interface LoadedDelivery extends DeliveryRef {
     url: string;
     revision: number;
     payloadFormat: "envelope" | "raw";
+    /** Its own, as `core/endpoint-headers` stores them. */
+    headers: string;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
     pausedAt: number | null;
@@ -52,6 +57,10 @@ export interface Prepared {
   contentType: string;
   contentEncoding: string | null;
   secrets: { id: string; key: Uint8Array }[];
+  /** The endpoint's own. */
+  headers: [string, string][];
+  /** Its name leads nowhere: there is nobody to connect to. */
+  isUnresolvable: boolean;
 }
 
 /** `refused`: there will be no request, ever. `fault`: ours, and nothing is spent; ring again after the delay. */
@@ -64,6 +73,8 @@ export interface PrepareDeps extends Pick<Runtime, "now"> {
   getPayload: PayloadReader;
   secretsKeys: SecretsKeys;
   destinationRules: DestinationOptions;
+  /** Where a host name leads; null where that is left to the platform. Throws when it cannot be found out. */
+  checkHost: ((hostname: string) => Promise<Verdict>) | null;
   logFault(what: string, error: unknown): void;
 }
 
@@ -76,12 +87,16 @@ export async function prepare(
   const destination = checkDestination(delivery.endpoint.url, deps.destinationRules);
   if (!destination.ok) return { kind: "refused", finalOutcome: "destination_blocked" };
   try {
+    const verdict = (await deps.checkHost?.(new URL(destination.value.url).hostname)) ?? "public";
+    if (verdict === "blocked") return { kind: "refused", finalOutcome: "destination_blocked" };
+    const headers = await ownHeaders(deps, delivery);
     const secrets = await unwrapLiveSecrets(deps, delivery);
     const payload = await readPayload(delivery.event.payloadRef, delivery.event.payloadSize);
     if (payload === null) return { kind: "refused", finalOutcome: "payload_missing" };
     if (!(await isAsPublished(payload, delivery))) return { kind: "refused", finalOutcome: "payload_missing" };
     const outbound = outboundBody(delivery.endpoint.payloadFormat, delivery.event, payload);
-    return { kind: "ready", prepared: { url: destination.value.url, secrets, ...outbound } };
+    const isUnresolvable = verdict === "unresolvable";
+    return { kind: "ready", prepared: { url: destination.value.url, secrets, headers, isUnresolvable, ...outbound } };
   } catch (error) {
     deps.logFault("prepare", error);
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
@@ -93,6 +108,36 @@ export async function prepare(
 async function isAsPublished(payload: Uint8Array, { event }: LoadedDelivery): Promise<boolean> {
   const digest = await crypto.subtle.digest("SHA-256", payload as BufferSource);
   return toHex(new Uint8Array(digest)) === event.payloadSha256;
+}
+
+/**
+ * What the endpoint asks to be sent besides. A row that holds what could not have been set through the API does not get it
+ * onto the wire, and is told by the header's name alone.
+ */
+async function ownHeaders(deps: PrepareDeps, delivery: LoadedDelivery): Promise<[string, string][]> {
+  const { tenantId, endpointId } = delivery;
+  const headers = new Map<string, [string, string]>();
+  for (const header of parseStoredHeaders(delivery.endpoint.headers)) {
+    const { name } = header;
+    const value = "value" in header ? header.value : await unwrapHeader(deps, tenantId, endpointId, header);
+    if (checkHeaderName(name).ok && isHeaderValue(value)) headers.set(name.toLowerCase(), [name, value]);
+    else deps.logFault("prepare", new Error(`endpoint ${endpointId}: the header ${JSON.stringify(name)} is left out`));
+  }
+  return [...headers.values()];
+}
+
+async function unwrapHeader(
+  { secretsKeys }: PrepareDeps,
+  tenantId: string,
+  endpointId: string,
+  { name, wrapped }: { name: string; wrapped: string },
+): Promise<string> {
+  const bytes = decodeBase64(wrapped);
+  const value = bytes.ok && (await unwrapSecret(secretsKeys, bytes.value, headerContext(tenantId, endpointId, name)));
+  // Without it the receiver would refuse the request, and the endpoint would pay for that.
+  if (!value || !value.ok)
+    throw new Error(`endpoint ${endpointId}: the header ${JSON.stringify(name)} cannot be unwrapped`);
+  return new TextDecoder().decode(value.value);
 }
 
 async function unwrapLiveSecrets(deps: PrepareDeps, delivery: LoadedDelivery): Promise<Prepared["secrets"]> {

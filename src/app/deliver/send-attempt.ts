@@ -46,13 +46,14 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
   const { delivery, prepared, startedAt } = attempt;
   let answer: OutboundAnswer;
   try {
-    const headers = await outboundHeaders(attempt);
-    answer = await deps.send({
-      url: prepared.url,
-      body: prepared.body,
-      timeoutMs: delivery.endpoint.timeoutMs,
-      headers,
-    });
+    answer = prepared.isUnresolvable
+      ? { wire: { kind: "thrown", message: "DNS lookup failed" }, bodySha256: null, headers: [] }
+      : await deps.send({
+          url: prepared.url,
+          body: prepared.body,
+          timeoutMs: delivery.endpoint.timeoutMs,
+          headers: await outboundHeaders(attempt),
+        });
   } catch (error) {
     deps.logFault("send", error);
     answer = { wire: { kind: "internal" }, bodySha256: null, headers: [] };
@@ -97,5 +98,6 @@ async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string
     ...(prepared.contentEncoding === null ? [] : [["Content-Encoding", prepared.contentEncoding] as [string, string]]),
     ...signatureHeaders(delivery, timestampSeconds, signature),
     ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+    ...prepared.headers,
   ];
 }

@@ -31,12 +31,12 @@ export async function changeRouting(
   deps: ChangeRoutingDeps,
   tenantId: string,
   endpointId: string,
-  changes: EndpointChanges & RoutingChanges,
+  changesOf: (current: Endpoint) => EndpointChanges & RoutingChanges,
 ): Promise<void> {
   await untilFresh(async () => {
     const current = await deps.endpoints.find(tenantId, endpointId);
     if (!current) throw notFound("endpoint");
-    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    const given = Object.fromEntries(Object.entries(changesOf(current)).filter(([, value]) => value !== undefined));
     const settings: Endpoint = { ...current, ...given };
     const route = routeOf(settings);
     const moves = route !== current.route || settings.orderingMode !== current.orderingMode;

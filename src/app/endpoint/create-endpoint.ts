@@ -8,6 +8,7 @@ import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import type { EndpointDeps } from "./deps.ts";
 import { acceptUrl, ENDPOINT_FIELDS } from "./endpoint-fields.ts";
+import { changeHeaders, toHeaderChange } from "./header-input.ts";
 import { createSecret } from "./new-secret.ts";
 
 const DEFAULT_TIMEOUT_MS = 15_000;
@@ -26,8 +27,11 @@ export async function createEndpoint(
   const url = acceptUrl(input.url, deps.destinationRules);
 
   const now = deps.now();
+  const id = createId("ep", deps.randomBytes(10));
+  const { tenantId } = principal;
+  const headers = await toHeaderChange(deps, { tenantId, endpointId: id }, input.headers ?? {});
   const settings = {
-    id: createId("ep", deps.randomBytes(10)),
+    id,
     url,
     name: input.name ?? null,
     revision: 1,
@@ -39,6 +43,7 @@ export async function createEndpoint(
     laneGeneration: 0,
     retryPolicy: mergeRetryPolicy(DEFAULT_RETRY_POLICY, input.retry_policy ?? null),
     payloadFormat: input.payload_format ?? "envelope",
+    headers: changeHeaders([], headers),
     timeoutMs: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
     pausedAt: null,
     disabledAt: null,
@@ -47,9 +52,9 @@ export async function createEndpoint(
     createdAt: now,
   } satisfies Omit<Endpoint, "route">;
   const endpoint: Endpoint = { ...settings, route: routeOf(settings) };
-  const place = { tenantId: principal.tenantId, endpointId: endpoint.id, slot: 0 } as const;
+  const place = { tenantId, endpointId: id, slot: 0 } as const;
   const { secret, text } = await createSecret(deps, place, now);
-  const isStored = await deps.endpoints.insert(principal.tenantId, endpoint, secret, deps.endpointQuotas);
+  const isStored = await deps.endpoints.insert(tenantId, endpoint, secret, deps.endpointQuotas);
   if (!isStored) throw quotaExceeded("endpoints");
   return { endpoint, secret: text };
 }

@@ -20,7 +20,8 @@ export interface EndpointDeps extends Pick<Runtime, "now" | "randomBytes"> {
     insert(tenantId: string, endpoint: Endpoint, secret: SigningSecret, quotas: EndpointQuotas): Promise<boolean>;
     find(tenantId: string, id: string): Promise<Endpoint | null>;
     page(tenantId: string, request: PageRequest & { disabledAfter: number | null }): Promise<Endpoint[]>;
-    update(tenantId: string, id: string, changes: EndpointChanges): Promise<Endpoint | null>;
+    /** With a `revision`, null as well when the endpoint is not as that says. */
+    update(tenantId: string, id: string, changes: EndpointChanges, revision?: number): Promise<Endpoint | null>;
     findWithOverrides(tenantId: string, id: string): Promise<EndpointWithOverrides | null>;
     /** Null when the configuration is not as `change` was computed from. */
     updateWithPolicy(

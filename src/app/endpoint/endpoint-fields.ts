@@ -4,7 +4,7 @@ import { MAX_RATE_PER_SECOND } from "../../core/lane.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { invalidField } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";
-import { notSupported } from "../parse-input.ts";
+import { HeadersInput } from "./header-input.ts";
 
 const PayloadFormat = z
   .enum(["envelope", "raw", "cloudevents"])
@@ -14,13 +14,6 @@ const PayloadFormat = z
     return z.NEVER;
   })
   .meta({ enum: ["envelope", "raw"] });
-
-/** No headers at all are what is sent so far. */
-const NoHeaders = z.preprocess((value) => (isEmptyMap(value) ? null : value), notSupported());
-
-function isEmptyMap(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
-}
 
 /** A lane runs in one object, whose memory bounds what it can have under way. */
 const MAX_CONCURRENCY = 100;
@@ -34,7 +27,7 @@ export const ENDPOINT_FIELDS = {
   max_head_hold_seconds: z.int().min(1).max(2_592_000).nullish(),
   retry_policy: RetryPolicyInput.nullish(),
   payload_format: PayloadFormat.optional(),
-  headers: NoHeaders.optional(),
+  headers: HeadersInput.nullish(),
   timeout_ms: z.int().min(1000).max(30_000).optional(),
   on_exhausted: z.enum(["advance", "block"]).optional(),
 };

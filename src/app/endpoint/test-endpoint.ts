@@ -97,6 +97,7 @@ async function testEvent(
     payloadSha256: toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", payload as BufferSource))),
     payloadSize: payload.length,
     payloadIsJson: true,
+    hopCount: 0,
     contentType: "application/json",
     contentEncoding: null,
     occurredAt: now,

@@ -9,11 +9,13 @@ import type { EndpointDeps } from "./deps.ts";
 import { getEndpoint } from "./read-endpoint.ts";
 import { changeRouting, type ChangeRoutingDeps } from "./change-routing.ts";
 import { acceptUrl, ENDPOINT_FIELDS } from "./endpoint-fields.ts";
+import { changeHeaders, toHeaderChange } from "./header-input.ts";
 
 export const UpdateEndpointInput = z.strictObject({ ...ENDPOINT_FIELDS, url: z.string().optional() });
 export type UpdateEndpointInput = z.infer<typeof UpdateEndpointInput>;
 
-type UpdateEndpointDeps = Pick<EndpointDeps, "endpoints" | "destinationRules"> & ChangeRoutingDeps;
+type UpdateEndpointDeps = Pick<EndpointDeps, "endpoints" | "destinationRules" | "secretsKeys" | "randomBytes"> &
+  ChangeRoutingDeps;
 
 /**
  * Deliveries that exist keep the policy they were made with; everything else holds from the next attempt on: once this has
@@ -27,6 +29,9 @@ export async function updateEndpoint(
 ): Promise<Endpoint> {
   requireAdmin(principal);
   const input = parseInput(UpdateEndpointInput, body);
+  const { tenantId } = principal;
+  const headers =
+    input.headers === undefined ? undefined : await toHeaderChange(deps, { tenantId, endpointId: id }, input.headers);
   const changes: EndpointChanges = {
     url: input.url === undefined ? undefined : acceptUrl(input.url, deps.destinationRules),
     name: input.name,
@@ -40,20 +45,36 @@ export async function updateEndpoint(
     onExhausted: input.on_exhausted,
     timeoutMs: input.timeout_ms,
   };
-  const { tenantId } = principal;
+  // Headers are merged into what there is: a URL and the credentials for it change together, or not at all.
+  const changesOf = (current: Endpoint): EndpointChanges =>
+    headers === undefined ? changes : { ...changes, headers: changeHeaders(current.headers, headers) };
   const { retry_policy: policy } = input;
   if (policy !== undefined) {
-    const updated = await updateWithPolicy(deps, tenantId, id, changes, policy);
+    const updated = await updateWithPolicy(deps, tenantId, id, changesOf, policy);
     if (!updated) throw notFound("endpoint");
     if (!isGiven(routing)) return updated;
   }
   if (isGiven(routing)) {
-    await changeRouting(deps, tenantId, id, { ...changes, ...routing });
+    await changeRouting(deps, tenantId, id, (current) => ({ ...changesOf(current), ...routing }));
     return getEndpoint(deps, principal, id);
   }
+  if (headers !== undefined) return updateFresh(deps, tenantId, id, changesOf);
   const updated = await deps.endpoints.update(tenantId, id, changes);
   if (!updated) throw notFound("endpoint");
   return updated;
+}
+
+async function updateFresh(
+  deps: UpdateEndpointDeps,
+  tenantId: string,
+  id: string,
+  changesOf: (current: Endpoint) => EndpointChanges,
+): Promise<Endpoint> {
+  return untilFresh(async () => {
+    const current = await deps.endpoints.find(tenantId, id);
+    if (!current) throw notFound("endpoint");
+    return deps.endpoints.update(tenantId, id, changesOf(current), current.revision);
+  });
 }
 
 function isGiven(changes: object): boolean {
@@ -64,13 +85,13 @@ async function updateWithPolicy(
   deps: UpdateEndpointDeps,
   tenantId: string,
   id: string,
-  changes: EndpointChanges,
+  changesOf: (current: Endpoint) => EndpointChanges,
   given: RetryPolicyInput | null,
 ): Promise<Endpoint> {
   return untilFresh(async () => {
     const found = await deps.endpoints.findWithOverrides(tenantId, id);
     if (!found) throw notFound("endpoint");
-    return deps.endpoints.updateWithPolicy(tenantId, id, changes, changePolicy(found, given));
+    return deps.endpoints.updateWithPolicy(tenantId, id, changesOf(found.endpoint), changePolicy(found, given));
   });
 }
 

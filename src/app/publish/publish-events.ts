@@ -76,6 +76,7 @@ export async function publishEvents(
   publisher: Publisher,
   items: (PublishItem | AppError)[],
   relayRegion: string | null,
+  hopCount = 0,
 ): Promise<(Accepted | AppError)[]> {
   const now = deps.now();
   const ids = createEventIds(now, deps.randomBytes(10), items.length);
@@ -85,7 +86,9 @@ export async function publishEvents(
 
   let current = publisher;
   for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
-    const plan = orRefusal(() => planPublish(deps, current, items, ids, hashes, relayRegion, now, reloads));
+    const plan = orRefusal(() =>
+      planPublish(deps, current, items, ids, hashes, { relayRegion, hopCount }, now, reloads),
+    );
     if (plan instanceof AppError || plan.events.length === 0) {
       // Refusals are decided by the configuration too, and no commit has proved that what was remembered, the key among it,
       // is the present one.
@@ -124,7 +127,7 @@ function planPublish(
   items: (PublishItem | AppError)[],
   ids: string[],
   hashes: string[],
-  relayRegion: string | null,
+  intake: Pick<Event, "relayRegion" | "hopCount">,
   now: number,
   round: number,
 ): Plan {
@@ -176,10 +179,10 @@ function planPublish(
       occurredAt: input.occurred_at ?? now,
       relayedAt: now,
       causeEventId: input.cause_event_id ?? null,
-      relayRegion,
       expiresAt: now + retentionMs(classDays),
       dispatchedAt: now,
       deliveryCount: matched.length,
+      ...intake,
     };
   });
   return {

@@ -51,7 +51,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   on_exhausted: "After a head that died: `advance` lets the next go, `block` stops the lane until an operator acts.",
   retry_policy: "When and how often a delivery is tried again.",
   payload_format: "`envelope` wraps the payload in JSON that names the event; `raw` is the payload's bytes.",
-  headers: "Own headers of its requests; none so far.",
+  headers: "Own headers of its requests, by name; credentials are shown as `[redacted]`. In a change null clears one.",
   timeout_ms: "Milliseconds a receiver has for its whole answer, headers and body; 15000 unless given.",
   paused_at: "Since when it is paused; null when it is not.",
   disabled_at: "Since when it is disabled; null when it is not.",

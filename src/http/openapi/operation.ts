@@ -65,7 +65,7 @@ export function problemsOf(operation: Operation): ProblemCode[] {
   codes.add("uri_too_long");
   if (access === "anyone") return [...codes];
   // 422 also for a query parameter that is unknown or given twice; 404 also for a tenant named in X-Tenant-Id.
-  const always: ProblemCode[] = ["unauthorized", "forbidden", "validation_failed", "duplicate_field"];
+  const always: ProblemCode[] = ["unauthorized", "forbidden", "validation_failed", "duplicate_field", "loop_detected"];
   for (const code of [...always, "internal_error", "unavailable"] as const) codes.add(code);
   if (access !== "operator" || path.includes("{")) codes.add("not_found");
   if (access === "publish") codes.add("invalid_signature");

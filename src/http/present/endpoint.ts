@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isHidden, REDACTED } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
@@ -48,7 +49,7 @@ export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
     max_head_hold_seconds: endpoint.maxHeadHoldSeconds,
     retry_policy: endpoint.retryPolicy,
     payload_format: endpoint.payloadFormat,
-    headers: {},
+    headers: presentHeaders(endpoint.headers),
     timeout_ms: endpoint.timeoutMs,
     on_exhausted: endpoint.onExhausted,
     paused_at: presentTime(endpoint.pausedAt),
@@ -62,6 +63,13 @@ export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
 /** With the text of its signing secret, this once. */
 export function presentCreatedEndpoint(created: { endpoint: Endpoint; secret: string }): CreatedEndpointAnswer {
   return { ...presentEndpoint(created.endpoint), secret: created.secret };
+}
+
+/** Every header by name; what lets in is not shown. */
+function presentHeaders(headers: Endpoint["headers"]): Record<string, string> {
+  return Object.fromEntries(
+    headers.map((header) => [header.name, "value" in header && !isHidden(header) ? header.value : REDACTED]),
+  );
 }
 
 function stateOf({ disabledAt, pausedAt }: Endpoint): "active" | "paused" | "disabled" {

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type Context } from "hono";
 import { createEndpoint } from "../../app/endpoint/create-endpoint.ts";
 import { deleteEndpoint } from "../../app/endpoint/delete-endpoint.ts";
 import { listSecrets } from "../../app/endpoint/list-secrets.ts";
@@ -20,7 +20,7 @@ import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const endpointRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
-    return c.json(presentCreatedEndpoint(await createEndpoint(c.var.deps, c.var.principal, await readJson(c))), 201);
+    return c.json(presentCreatedEndpoint(await createEndpoint(notHere(c), c.var.principal, await readJson(c))), 201);
   })
   .get("/", async (c) => {
     const page = await listEndpoints(c.var.deps, c.var.principal, readQuery(c));
@@ -31,7 +31,7 @@ export const endpointRoutes = new Hono<HttpContext>()
     return c.json(presentEndpoint(endpoint));
   })
   .patch("/:id", async (c) => {
-    const endpoint = await updateEndpoint(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
+    const endpoint = await updateEndpoint(notHere(c), c.var.principal, c.req.param("id"), await readJson(c));
     return c.json(presentEndpoint(endpoint));
   })
   .delete("/:id", async (c) => {
@@ -81,3 +81,13 @@ export const endpointRoutes = new Hono<HttpContext>()
     const rotated = await rotateSecret(c.var.deps, c.var.principal, id, await readJson(c));
     return c.json(presentRotatedSecret(id, rotated), 201);
   });
+
+/**
+ * The caller's adapters, which refuse the host of this very request as a destination. Whoever makes up a `Host` gets no more
+ * than their own request refused: nothing is remembered of it.
+ */
+function notHere(c: Context<HttpContext>) {
+  const { deps } = c.var;
+  const ownHosts = [...deps.destinationRules.ownHosts, new URL(c.req.url).host];
+  return { ...deps, destinationRules: { ...deps.destinationRules, ownHosts } };
+}

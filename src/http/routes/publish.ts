@@ -3,6 +3,7 @@ import { AppError, invalidField } from "../../app/app-error.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
+import { HOP_HEADER, MAX_HOPS, parseHops } from "../../core/hops.ts";
 import { isJson } from "../../core/json-span.ts";
 import {
   parseBatchBody,
@@ -39,6 +40,7 @@ export function publishRoutes(options: PublishOptions) {
         readBytes(c.req.raw, maxPayloadBytes + FIELD_BYTES).catch(asPayloadTooLarge),
       );
       const item = await itemOf(async () => {
+        readHops(c);
         const body = await caller.body();
         requireJsonType(c);
         const parsed = parsePublishBody(body);
@@ -50,7 +52,10 @@ export function publishRoutes(options: PublishOptions) {
     .post("/raw", async (c) => {
       const read = (maxBytes: number) => readBytes(c.req.raw, maxBytes).catch(asPayloadTooLarge);
       const caller = await openPublish(options, c, read, true);
-      const item = await itemOf(async () => takeIdempotencyKey(c, rawItem(c, await caller.body()), caller.messageId));
+      const item = await itemOf(async () => {
+        readHops(c);
+        return takeIdempotencyKey(c, rawItem(c, await caller.body()), caller.messageId);
+      });
       return publishOne(options, c, caller, item);
     })
     .post("/batch", async (c) => {
@@ -59,7 +64,7 @@ export function publishRoutes(options: PublishOptions) {
       // A batch that cannot be read is refused as a whole, by the same road.
       if (items instanceof AppError) return publishOne(options, c, caller, items);
       const region = options.relayRegion(c.env, c.req.raw as Request);
-      const results = await publishEvents(caller.deps, caller.publisher, items, region);
+      const results = await publishEvents(caller.deps, caller.publisher, items, region, readHops(c));
       return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
     });
 }
@@ -81,12 +86,14 @@ async function publishOne(
   item: PublishItem | AppError,
 ) {
   const region = options.relayRegion(c.env, c.req.raw as Request);
-  const [result] = await publishEvents(deps, publisher, [item], region);
+  const hops = item instanceof AppError ? 0 : readHops(c);
+  const [result] = await publishEvents(deps, publisher, [item], region, hops);
   if (result instanceof AppError) throw result;
   return c.json(presentAccepted(result!), acceptedStatus(result!));
 }
 
 async function batchItems(c: Context<HttpContext>, caller: OpenedPublish): Promise<(PublishItem | AppError)[]> {
+  readHops(c);
   const body = await caller.body();
   const isNdjson = mediaType(c) === "application/x-ndjson";
   if (!isNdjson) requireJsonType(c);
@@ -104,6 +111,17 @@ async function batchItems(c: Context<HttpContext>, caller: OpenedPublish): Promi
         return item;
       }),
     ),
+  );
+}
+
+/** How many relays the request has come through; one that has come through too many goes in a ring. */
+function readHops(c: Context<HttpContext>): number {
+  const hops = parseHops(c.req.header(HOP_HEADER));
+  if (hops.ok) return hops.value;
+  if (hops.error === "malformed") throw invalidField(HOP_HEADER, "must be a whole number");
+  throw new AppError(
+    "loop_detected",
+    `The event has come through ${MAX_HOPS} relays (${HOP_HEADER}): an endpoint of one of them leads back to another.`,
   );
 }
 

@@ -8,6 +8,7 @@ import type {
   PolicyChange,
   SigningSecret,
 } from "../../core/model.ts";
+import { formatStoredHeaders, parseStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { EndpointQuotas } from "../../core/quotas.ts";
 import type { RetryPolicy, RetryPolicyInput } from "../../core/retry-policy.ts";
 import { endpoint, retryPolicy, signingSecret, subscription, tenant } from "../schema.ts";
@@ -28,6 +29,7 @@ const columns = {
   route: endpoint.route,
   laneGeneration: endpoint.laneGeneration,
   payloadFormat: endpoint.payloadFormat,
+  headers: endpoint.headers,
   timeoutMs: endpoint.timeoutMs,
   pausedAt: endpoint.pausedAt,
   disabledAt: endpoint.disabledAt,
@@ -43,14 +45,14 @@ export function createEndpointStore(d1: D1Database) {
   return {
     /** False, and nothing stored, when the tenant's quota is full, which the insert itself proves. By `endpoint_living`. */
     async insert(tenantId: string, row: Endpoint, secret: SigningSecret, quotas: EndpointQuotas): Promise<boolean> {
-      const { retryPolicy: policy, ...fields } = row;
+      const { retryPolicy: policy, headers, ...fields } = row;
       const policyRow = await toRetryPolicyRow(policy);
       const quota = sql`(select coalesce(${tenant.endpointQuota}, case ${tenant.plan} when 'enterprise' then ${quotas.enterprise}
         when 'pro' then ${quotas.pro} else ${quotas.free} end) from ${tenant} where ${tenant.id} = ${tenantId})`;
       const isLivingOfTenant = and(eq(endpoint.tenantId, tenantId), isNull(endpoint.deletedAt));
       const room = hasRoom(endpoint, isLivingOfTenant, quota);
       const isStored = sql`exists (select 1 from ${endpoint} where ${isLiving(tenantId, row.id)})`;
-      const values = { ...fields, tenantId, retryPolicyId: policyRow.id };
+      const values = { ...fields, headers: formatStoredHeaders(headers), tenantId, retryPolicyId: policyRow.id };
       const secretValues = { ...secret, tenantId, endpointId: row.id, wrappedKey: secret.wrappedKey };
       const [, stored] = await db.batch([
         insertRetryPolicies(db, tenantId, [policyRow], room),
@@ -84,14 +86,19 @@ export function createEndpointStore(d1: D1Database) {
       return rows.map(toEndpoint);
     },
 
-    /** Null when there is no such endpoint. */
-    async update(tenantId: string, id: string, changes: EndpointChanges): Promise<Endpoint | null> {
-      const [, , rows] = await db.batch([
-        db.update(endpoint).set(changedColumns(changes)).where(isLiving(tenantId, id)),
+    /** Null when there is no such endpoint, or it is not as `revision` says. */
+    async update(tenantId: string, id: string, changes: EndpointChanges, revision?: number): Promise<Endpoint | null> {
+      const isFresh = revision === undefined ? undefined : eq(endpoint.revision, revision);
+      const [updated, , rows] = await db.batch([
+        db
+          .update(endpoint)
+          .set(changedColumns(changes))
+          .where(and(isLiving(tenantId, id), isFresh))
+          .returning({ id: endpoint.id }),
         bumpTenantRevision(db, tenantId),
         selectLiving(db, tenantId, eq(endpoint.id, id)),
       ]);
-      return rows[0] ? toEndpoint(rows[0]) : null;
+      return updated.length > 0 && rows[0] ? toEndpoint(rows[0]) : null;
     },
 
     /** As of one moment, so that a change computed from it can be refused when anything has moved since. */
@@ -202,6 +209,7 @@ function changedColumns(changes: EndpointChanges) {
   return {
     url: orKeep(changes.url, endpoint.url),
     name: orKeep(changes.name, endpoint.name),
+    headers: orKeep(changes.headers && formatStoredHeaders(changes.headers), endpoint.headers),
     payloadFormat: orKeep(changes.payloadFormat, endpoint.payloadFormat),
     revision: sql`${endpoint.revision} + 1`,
   };
@@ -214,6 +222,7 @@ function toEndpoint({ policy, ...row }: EndpointRow): Endpoint {
     onExhausted: row.onExhausted as Endpoint["onExhausted"],
     route: row.route as Endpoint["route"],
     payloadFormat: row.payloadFormat as Endpoint["payloadFormat"],
+    headers: parseStoredHeaders(row.headers),
     retryPolicy: JSON.parse(policy) as RetryPolicy,
   };
 }

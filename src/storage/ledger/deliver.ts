@@ -28,6 +28,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     url: string;
     revision: number;
     payloadFormat: "envelope" | "raw";
+    headers: string;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
     pausedAt: number | null;
@@ -61,7 +62,7 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   coalesce(d.scheduled_at, iif(d.lane_key is null or d.hold_until is not null, d.created_at, null)) as scheduled_at,
   d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
-  e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
+  e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, s.name as source_name,
   ${ENDPOINT_COLUMNS}`;
 
@@ -81,7 +82,7 @@ export function createDeliverLedger(db: D1Database) {
       const endpoints = JSON.stringify(
         [...new Set(refs.map((r) => `${r.tenantId}/${r.endpointId}`))].map((r) => r.split("/")),
       );
-      const [deliveries, secrets] = await db.batch<Record<string, any>>([
+      const [deliveries, ofEndpoints] = await db.batch<Record<string, any>>([
         db
           .prepare(
             `select ${LOADED_COLUMNS}
@@ -91,10 +92,10 @@ export function createDeliverLedger(db: D1Database) {
              ${LOADED_JOINS}`,
           )
           .bind(keys),
-        selectSecrets(db, endpoints),
+        selectOfEndpoints(db, endpoints),
       ]);
       return {
-        deliveries: deliveries!.results.map((row) => toLoadedDelivery(row, secrets!.results)),
+        deliveries: deliveries!.results.map((row) => toLoadedDelivery(row, ofEndpoints!.results)),
         region: deliveries!.meta.served_by_region ?? null,
       };
     },
@@ -147,13 +148,21 @@ export function createDeliverLedger(db: D1Database) {
   };
 }
 
-/** The signing secrets of endpoints, given as JSON of `[tenant, endpoint]` pairs. Primary key. */
-export function selectSecrets(db: D1Database, endpoints: string): D1PreparedStatement {
+/**
+ * What endpoints need once for all their deliveries: signing secrets, and headers of their own where they have any. Given as
+ * JSON of `[tenant, endpoint]` pairs. Primary keys.
+ */
+export function selectOfEndpoints(db: D1Database, endpoints: string): D1PreparedStatement {
   return db
     .prepare(
-      `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until
+      `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until, null as headers
        from json_each(?1) j
-       cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1`,
+       cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1
+       union all
+       select ep.tenant_id, ep.id, null, null, null, ep.headers
+       from json_each(?1) j
+       cross join endpoint ep on ep.tenant_id = j.value ->> 0 and ep.id = j.value ->> 1
+       where ep.headers <> '{}'`,
     )
     .bind(endpoints);
 }
@@ -209,7 +218,9 @@ export function openAttempt(db: D1Database, claim: Claim, now: number): D1Prepar
     );
 }
 
-export function toLoadedDelivery(row: Record<string, any>, secrets: Record<string, any>[]): LoadedDelivery {
+/** `ofEndpoints` is what `selectOfEndpoints` found. */
+export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<string, any>[]): LoadedDelivery {
+  const own = toOwn(ofEndpoints, row["tenant_id"], row["endpoint_id"]);
   return {
     tenantId: row["tenant_id"],
     eventId: row["event_id"],
@@ -241,20 +252,25 @@ export function toLoadedDelivery(row: Record<string, any>, secrets: Record<strin
       contentType: row["content_type"],
       contentEncoding: row["content_encoding"],
       payloadIsJson: row["payload_is_json"] === 1,
+      hopCount: row["hop_count"],
       payloadRef: row["payload_ref"],
       payloadSize: row["payload_size"],
       payloadSha256: row["payload_sha256"].toLowerCase(),
     },
-    endpoint: toLoadedEndpoint(row),
-    secrets: toLoadedSecrets(secrets, row["tenant_id"], row["endpoint_id"]),
+    endpoint: toLoadedEndpoint(row, own),
+    secrets: own.secrets,
   };
 }
 
-export function toLoadedEndpoint(row: Record<string, any>): LoadedDelivery["endpoint"] {
+export function toLoadedEndpoint(
+  row: Record<string, any>,
+  own: Pick<LoadedDelivery["endpoint"], "headers">,
+): LoadedDelivery["endpoint"] {
   return {
     url: row["url"],
     revision: row["revision"],
     payloadFormat: row["payload_format"],
+    headers: own.headers,
     timeoutMs: row["timeout_ms"],
     pausedAt: row["paused_at"],
     resumedAt: row["resumed_at"],
@@ -265,17 +281,21 @@ export function toLoadedEndpoint(row: Record<string, any>): LoadedDelivery["endp
   };
 }
 
-/** Those of one endpoint among the rows of `selectSecrets`. */
-export function toLoadedSecrets(
-  rows: Record<string, any>[],
+/** Of what `selectOfEndpoints` found, one endpoint's. */
+export function toOwn(
+  ofEndpoints: Record<string, any>[],
   tenantId: string,
   endpointId: string,
-): LoadedDelivery["secrets"] {
-  return rows
-    .filter((secret) => secret["tenant_id"] === tenantId && secret["endpoint_id"] === endpointId)
-    .map((secret) => ({
-      id: secret["id"],
-      wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
-      activeUntil: secret["active_until"],
-    }));
+): Pick<LoadedDelivery, "secrets"> & Pick<LoadedDelivery["endpoint"], "headers"> {
+  const own = ofEndpoints.filter((found) => found["tenant_id"] === tenantId && found["endpoint_id"] === endpointId);
+  return {
+    headers: own.find(({ headers }) => headers !== null)?.["headers"] ?? "{}",
+    secrets: own
+      .filter(({ id }) => id !== null)
+      .map((secret) => ({
+        id: secret["id"],
+        wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
+        activeUntil: secret["active_until"],
+      })),
+  };
 }

@@ -2,7 +2,7 @@ import {
   LOADED_COLUMNS,
   LOADED_JOINS,
   openAttempt,
-  selectSecrets,
+  selectOfEndpoints,
   toLoadedDelivery,
   type Claim,
   type LoadedDelivery,
@@ -56,7 +56,7 @@ export function createLaneLedger(db: D1Database) {
       rowsPerKey: number,
       now: number,
     ): Promise<LaneView> {
-      const [settings, rows, blocks, secrets] = await db.batch<Row>([
+      const [settings, rows, blocks, ofEndpoints] = await db.batch<Row>([
         db
           .prepare(
             `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
@@ -85,10 +85,10 @@ export function createLaneLedger(db: D1Database) {
           )
           .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey),
         db.prepare(`select b.lane_key from ${standingBlocks("?2")} where b.endpoint_id = ?1`).bind(endpointId, now),
-        selectSecrets(db, JSON.stringify([[tenantId, endpointId]])),
+        selectOfEndpoints(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
       const blocked = new Set(blocks!.results.map((row) => row["lane_key"] as string));
-      const deliveries = rows!.results.map((row) => toLoadedDelivery(row, secrets!.results));
+      const deliveries = rows!.results.map((row) => toLoadedDelivery(row, ofEndpoints!.results));
       const lanes = [...Map.groupBy(deliveries, ({ laneKey }) => laneKey!)].map(([laneKey, ofKey]) => ({
         laneKey,
         blocked: blocked.has(laneKey),
@@ -206,7 +206,7 @@ export function createLaneLedger(db: D1Database) {
         db
           .prepare(
             `update delivery set status = ?5, final_outcome = ?6, terminal_at = ?7, next_attempt_at = null,
-               hold_until = null
+               hold_until = null, last_error_class = iif(?6 = 'destination_blocked', 'blocked_destination', last_error_class)
              where ${KEY} and status = 'pending' and exists (
                select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?8)`,
           )

@@ -214,13 +214,14 @@ function insertEvents(db: D1Database, tenantId: string, revision: number, events
     event.expiresAt,
     event.dispatchedAt,
     event.deliveryCount,
+    event.hopCount,
   ]);
   const columns = rows[0]!.map((_, i) => (i === 7 ? `unhex(j.value ->> ${i})` : `j.value ->> ${i}`));
   return db
     .prepare(
       `insert into event (tenant_id, id, source_id, type, schema_version, ordering_key, idempotency_key, payload_ref,
          payload_sha256, payload_size, payload_is_json, content_type, content_encoding, occurred_at, relayed_at,
-         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count)
+         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count, hop_count)
        select t.id, ${columns.join(", ")}
        from tenant t cross join json_each(?2) j
        where t.id = ?1 and t.revision = ?3

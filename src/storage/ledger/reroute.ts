@@ -1,3 +1,4 @@
+import { formatStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
@@ -14,6 +15,7 @@ type Routing = Pick<
   | "url"
   | "name"
   | "payloadFormat"
+  | "headers"
 >;
 
 /** Deliveries whose doorbells ring at once after a move to queues; the watchdog rings for the rest. */
@@ -44,7 +46,7 @@ export function createRerouteLedger(db: D1Database) {
           .prepare(
             `update endpoint set ordering_mode = ?4, concurrency_cap = ?5, rate_limit_per_second = ?6,
                max_head_hold_seconds = ?7, on_exhausted = ?8, timeout_ms = ?9, route = ?10, url = ?11, name = ?12,
-               payload_format = ?13, revision = revision + 1
+               payload_format = ?13, headers = ?14, revision = revision + 1
              where tenant_id = ?1 and id = ?2 and revision = ?3 and deleted_at is null
              returning id`,
           )
@@ -62,6 +64,7 @@ export function createRerouteLedger(db: D1Database) {
             routing.url,
             routing.name,
             routing.payloadFormat,
+            formatStoredHeaders(routing.headers),
           ),
       ]);
       if (results.at(-1)!.results.length === 0) return null;

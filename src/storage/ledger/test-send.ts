@@ -2,14 +2,7 @@ import { TEST_EVENT_TYPE, TEST_SOURCE_NAME, testSourceId, testSubscriptionId } f
 import type { Event } from "../../core/model.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
-import {
-  ENDPOINT_COLUMNS,
-  openAttempt,
-  selectSecrets,
-  toLoadedEndpoint,
-  toLoadedSecrets,
-  type Claim,
-} from "./deliver.ts";
+import { ENDPOINT_COLUMNS, openAttempt, selectOfEndpoints, toLoadedEndpoint, toOwn, type Claim } from "./deliver.ts";
 
 /** That delivery `d` of event `e` is a test send, and no lane's business. */
 export const IS_TEST_SEND = `(e.type = '${TEST_EVENT_TYPE}' and d.replay_no = 0)`;
@@ -19,7 +12,7 @@ export function createTestSendLedger(db: D1Database) {
   return {
     /** The endpoint as it is now, with all that a request to it needs. Null when there is none. Primary keys. */
     async loadTestTarget(tenantId: string, endpointId: string) {
-      const [endpoints, secrets] = await db.batch<Record<string, any>>([
+      const [endpoints, ofEndpoint] = await db.batch<Record<string, any>>([
         db
           .prepare(
             `select ${ENDPOINT_COLUMNS}, p.policy, t.status as tenant_status from endpoint ep
@@ -28,13 +21,14 @@ export function createTestSendLedger(db: D1Database) {
              where ep.tenant_id = ? and ep.id = ? and ep.deleted_at is null`,
           )
           .bind(tenantId, endpointId),
-        selectSecrets(db, JSON.stringify([[tenantId, endpointId]])),
+        selectOfEndpoints(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
       const row = endpoints!.results[0];
       if (!row) return null;
+      const own = toOwn(ofEndpoint!.results, tenantId, endpointId);
       return {
-        endpoint: toLoadedEndpoint(row),
-        secrets: toLoadedSecrets(secrets!.results, tenantId, endpointId),
+        endpoint: toLoadedEndpoint(row, own),
+        secrets: own.secrets,
         policy: JSON.parse(row["policy"]) as RetryPolicy,
         isSuspended: row["tenant_status"] !== "active",
         region: endpoints!.meta.served_by_region ?? null,

@@ -26,6 +26,7 @@ export interface FaultCounts {
 }
 
 export const FAULTS_PATH = "/__faults";
+export const LEDGER_PATH = "/__ledger";
 /** Given to a relay as HOOKLANE_ENTRY, so that its faults can be set. */
 export const FAULTY_ENTRY = "test/e2e/support/faulty-worker.ts";
 
@@ -36,6 +37,12 @@ export async function setFaults(relayUrl: string, faults: Faults): Promise<Fault
 
 export function countFaults(relayUrl: string): Promise<FaultCounts> {
   return callControl(relayUrl, { method: "GET" });
+}
+
+/** Writes straight into the first shard's ledger, past every rule but its own. */
+export async function writeLedger(relayUrl: string, sql: string, ...values: unknown[]): Promise<void> {
+  const response = await fetch(relayUrl + LEDGER_PATH, { method: "POST", body: JSON.stringify({ sql, values }) });
+  if (!response.ok) throw new Error(`The ledger's control route answered ${response.status}`);
 }
 
 async function callControl(relayUrl: string, init: RequestInit): Promise<FaultCounts> {

@@ -3,7 +3,7 @@
  * runs requests, queues and objects alike, so they hold for all of them.
  */
 import worker, { EndpointLane as RealEndpointLane, Watchdog as RealWatchdog } from "../../../src/index.ts";
-import { FAULTS_PATH, type FaultCounts, type Faults } from "./faults.ts";
+import { FAULTS_PATH, LEDGER_PATH, type FaultCounts, type Faults } from "./faults.ts";
 
 export { Sender } from "../../../src/index.ts";
 
@@ -24,7 +24,9 @@ export class Watchdog extends RealWatchdog {
 
 export default {
   async fetch(request, env, context) {
-    if (new URL(request.url).pathname === FAULTS_PATH) return control(request);
+    const { pathname } = new URL(request.url);
+    if (pathname === FAULTS_PATH) return control(request);
+    if (pathname === LEDGER_PATH) return writeLedger(request, env);
     return worker.fetch(request, faultyEnv(env), context);
   },
   queue: (batch, env, context) => worker.queue(batch, faultyEnv(env), context),
@@ -38,6 +40,17 @@ async function control(request: Request): Promise<Response> {
     counts = { ledger: 0, payloads: 0, queues: 0 };
   }
   return Response.json(before);
+}
+
+async function writeLedger(request: Request, env: Env): Promise<Response> {
+  const { sql, values } = await request.json<{ sql: string; values: unknown[] }>();
+  return Response.json(
+    (
+      await env.DB.prepare(sql)
+        .bind(...values)
+        .run()
+    ).meta,
+  );
 }
 
 /** One wrapped env for each real one, since the Worker remembers its settings by it. */

@@ -29,6 +29,7 @@ function event(over: Partial<OutboundEvent>): OutboundEvent {
     contentType: "application/json",
     contentEncoding: null,
     payloadIsJson: true,
+    hopCount: 0,
     ...over,
   };
 }
@@ -146,6 +147,7 @@ describe("headers", () => {
     ["X-Webhook-Occurred-At", "2026-01-31T12:00:00.005Z"],
     ["X-Webhook-Relayed-At", "2026-01-31T12:00:01.000Z"],
     ["X-Webhook-Attempt-Started-At", "2026-01-31T12:00:02.250Z"],
+    ["X-Webhook-Hop", "1"],
   ];
 
   test("are these and no others when nothing optional is set", () => {
@@ -159,6 +161,10 @@ describe("headers", () => {
       ["X-Webhook-Cause-Event-Id", "evt_01k7xq3v5h8m2n4p6r8t0v2w4z"],
       ["X-Webhook-Ordering-Key", 'cart"7'],
     ]);
+  });
+
+  test("count one hop more than the event had come through", () => {
+    expect(eventHeaders(event({ hopCount: 2 }), DELIVERY, 3, startedAt)).toContainEqual(["X-Webhook-Hop", "3"]);
   });
 
   test("the signed id is one for all replays of a delivery, the delivery id is not", () => {

@@ -27,6 +27,7 @@ const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue" | "lan
   url: "https://consumer.example/hook",
   name: null,
   payloadFormat: "envelope" as const,
+  headers: [],
 });
 
 async function reroute(fixture: LaneFixture, orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") {

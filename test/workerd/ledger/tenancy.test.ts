@@ -102,10 +102,9 @@ describe("the ledger refuses what cannot be", () => {
     const update = "update event set idempotency_key = 'k' where id = ?";
     await db.prepare(update).bind("v1").run();
     await db.prepare(update).bind("v2").run();
-    const insert = `insert into event select tenant_id, 'v8', source_id, type, schema_version, ordering_key,
-      idempotency_key, payload_ref, payload_sha256, payload_size, payload_is_json, content_type, content_encoding,
-      occurred_at, relayed_at, cause_event_id, relay_region, expires_at, dispatched_at, delivery_count
-      from event where id = 'v1'`;
+    const columns = `source_id, type, idempotency_key, payload_ref, payload_sha256, payload_size, payload_is_json,
+      content_type, occurred_at, relayed_at, expires_at`;
+    const insert = `insert into event (tenant_id, id, ${columns}) select tenant_id, 'v8', ${columns} from event where id = 'v1'`;
     await expect(db.prepare(insert).run()).rejects.toThrow(/UNIQUE/);
   });
 });

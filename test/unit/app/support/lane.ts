@@ -101,6 +101,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     getPayload: async () => new TextEncoder().encode("{}"),
     secretsKeys: KEYS,
     destinationRules: { allowPrivate: true, ownHosts: [] },
+    checkHost: null,
     workerId: "w",
     relayRegion: null,
     inFlight: createInFlight(),
@@ -273,6 +274,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       contentType: "application/json",
       contentEncoding: null,
       payloadIsJson: true,
+      hopCount: 0,
       payloadRef: `r#${name}`,
       payloadSize: 2,
       // Of `{}`.
@@ -282,6 +284,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       url: "https://consumer.example/hook",
       revision: 1,
       payloadFormat: "envelope",
+      headers: "{}",
       timeoutMs: 15_000,
       pausedAt: null,
       resumedAt: null,

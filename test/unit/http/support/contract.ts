@@ -134,6 +134,7 @@ const EVENT: OutboundEvent = {
   contentType: "application/json",
   contentEncoding: "gzip",
   payloadIsJson: true,
+  hopCount: 0,
 };
 const PLAIN: OutboundEvent = { ...EVENT, orderingKey: null, causeEventId: null, contentEncoding: null };
 
