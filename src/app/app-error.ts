@@ -14,6 +14,7 @@ export type ErrorCode =
   | "not_terminal"
   | "held"
   | "not_blocked"
+  | "payload_erased"
   | "rotation_in_progress"
   | "payload_too_large"
   | "request_too_large"

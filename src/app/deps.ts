@@ -6,6 +6,7 @@ import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
 import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
 import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
+import type { ErasePayloadDeps } from "./event/erase-payload.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
@@ -33,6 +34,7 @@ export type ShardDeps = AuthenticateDeps &
   SubscriptionDeps &
   ApiKeyDeps &
   ReadEventDeps &
+  ErasePayloadDeps &
   ReadDeliveryDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &

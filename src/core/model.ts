@@ -89,6 +89,8 @@ export interface Event {
   expiresAt: number;
   dispatchedAt: number | null;
   deliveryCount: number;
+  /** Since when its bytes are gone for good; null while they are kept. */
+  payloadErasedAt: number | null;
 }
 
 export const DELIVERY_STATUSES = [

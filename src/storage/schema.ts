@@ -216,6 +216,7 @@ export const event = sqliteTable(
     expiresAt: integer("expires_at").notNull(),
     dispatchedAt: integer("dispatched_at"),
     deliveryCount: integer("delivery_count").notNull().default(0),
+    payloadErasedAt: integer("payload_erased_at"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

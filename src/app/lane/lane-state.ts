@@ -29,6 +29,7 @@ export interface LaneDeps extends RunHeadDeps {
     fromKey: string,
     maxKeys: number,
     rowsPerKey: number,
+    now: number,
   ): Promise<LaneView>;
   /** The lane keys of which a delivery is under way, whoever made its claim. */
   listInFlight(tenantId: string, endpointId: string): Promise<string[]>;

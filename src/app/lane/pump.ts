@@ -127,7 +127,14 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     state.partsWalked = 0;
     state.calledAgain = false;
   }
-  const view = await deps.loadLane(state.tenantId, state.endpointId, state.fromKey, KEYS_PER_LOAD, ROWS_PER_KEY);
+  const view = await deps.loadLane(
+    state.tenantId,
+    state.endpointId,
+    state.fromKey,
+    KEYS_PER_LOAD,
+    ROWS_PER_KEY,
+    deps.now(),
+  );
   state.partsWalked++;
   // The smallest text behind the last key.
   state.fromKey = view.hasMore ? `${view.lanes.at(-1)!.laneKey}\0` : "";

@@ -13,6 +13,7 @@ export function presentEvent(event: Event) {
     payload_ref: event.payloadRef,
     payload_sha256: event.payloadSha256,
     payload_size: event.payloadSize,
+    payload_erased_at: presentTime(event.payloadErasedAt),
     content_type: event.contentType,
     content_encoding: event.contentEncoding,
     occurred_at: formatTime(event.occurredAt),

@@ -22,7 +22,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   lanePosition: number | null;
   holdUntil: number | null;
   policy: RetryPolicy;
-  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
+  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string; payloadErased: boolean };
   endpoint: {
     url: string;
     revision: number;
@@ -56,7 +56,7 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.payload_ref, e.payload_size,
-  hex(e.payload_sha256) as payload_sha256, s.name as source_name,
+  hex(e.payload_sha256) as payload_sha256, e.payload_erased_at, s.name as source_name,
   ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.paused_at, ep.resumed_at, ep.disabled_at, ep.deleted_at,
   ep.route, ep.lane_generation`;
 
@@ -236,6 +236,7 @@ export function toLoadedDelivery(row: Record<string, any>, secrets: Record<strin
       payloadRef: row["payload_ref"],
       payloadSize: row["payload_size"],
       payloadSha256: row["payload_sha256"].toLowerCase(),
+      payloadErased: row["payload_erased_at"] !== null,
     },
     endpoint: {
       url: row["url"],

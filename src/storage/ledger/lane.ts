@@ -8,7 +8,7 @@ import {
   type LoadedDelivery,
   type TenantDeliveryRef,
 } from "./deliver.ts";
-import { blockLane } from "./block.ts";
+import { blockLane, isShown } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
 
 type Row = Record<string, any>;
@@ -52,6 +52,7 @@ export function createLaneLedger(db: D1Database) {
       fromKey: string,
       maxKeys: number,
       rowsPerKey: number,
+      now: number,
     ): Promise<LaneView> {
       const [settings, rows, blocks, secrets] = await db.batch<Row>([
         db
@@ -81,7 +82,9 @@ export function createLaneLedger(db: D1Database) {
              order by d.lane_key, d.lane_position`,
           )
           .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey),
-        db.prepare("select lane_key from lane_block where endpoint_id = ?").bind(endpointId),
+        db
+          .prepare(`select lane_key from lane_block b where endpoint_id = ?1 and ${isShown("?2")}`)
+          .bind(endpointId, now),
         selectSecrets(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
       const blocked = new Set(blocks!.results.map((row) => row["lane_key"] as string));
@@ -257,7 +260,8 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
            select min(x.lane_position) from delivery x
            where x.endpoint_id = ?3 and x.lane_key = delivery.lane_key and x.terminal_at is null
              and x.lane_key is not null)
-         and not exists (select 1 from lane_block b where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
+         and not exists (select 1 from lane_block b
+           where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key and ${isShown("?7")})
          and exists (
            select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?9 and e.route = 'lane'
              and e.lane_generation = ?10

@@ -230,6 +230,7 @@ function toEvent(row: Row): Event {
     expiresAt: row["expires_at"],
     dispatchedAt: row["dispatched_at"],
     deliveryCount: row["delivery_count"],
+    payloadErasedAt: row["payload_erased_at"],
   };
 }
 

@@ -30,6 +30,7 @@ export const ROUTES: Route[] = [
   { method: "GET", path: "/v1/events", access: "read" },
   { method: "GET", path: "/v1/events/:id", access: "read" },
   { method: "GET", path: "/v1/events/:id/payload", access: "read" },
+  { method: "DELETE", path: "/v1/events/:id/payload", access: "admin" },
   { method: "GET", path: "/v1/deliveries", access: "read" },
   { method: "GET", path: "/v1/deliveries/:id", access: "read" },
   { method: "GET", path: "/v1/deliveries/:id/attempts", access: "read" },

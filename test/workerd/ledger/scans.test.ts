@@ -7,6 +7,7 @@ import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
 import { createDeliverLedger } from "../../../src/storage/ledger/deliver.ts";
 import { createReadLedger } from "../../../src/storage/ledger/read.ts";
+import { createRetentionLedger } from "../../../src/storage/ledger/retention.ts";
 import { createWatchLedger } from "../../../src/storage/ledger/watch.ts";
 import { createLaneFixture, withoutLanes, type LaneFixture } from "../lane/support.ts";
 import { createTestTenant, type TestTenant } from "../support/api.ts";
@@ -117,7 +118,7 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
     createActLedger(db(bindings)).releaseHeldPart(tenant.id, endpointId, Date.now()),
   );
   await counting("old events", (bindings) =>
-    createWatchLedger(db(bindings)).walkOldEvents([tenant.id, "evt_0"], "evt_1", 5),
+    createRetentionLedger(db(bindings)).walkOldEvents([tenant.id, "evt_0"], "evt_1", 5),
   );
   await counting("make due", (bindings) => createActLedger(db(bindings)).makeDue(tenant.id, ref, Date.now()));
   await counting("find delivery", (bindings) => createReadLedger(db(bindings)).findDelivery(tenant.id, ref, 0));

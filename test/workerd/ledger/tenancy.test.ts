@@ -104,7 +104,7 @@ describe("the ledger refuses what cannot be", () => {
     await db.prepare(update).bind("v2").run();
     const insert = `insert into event select tenant_id, 'v8', source_id, type, schema_version, ordering_key,
       idempotency_key, payload_ref, payload_sha256, payload_size, payload_is_json, content_type, content_encoding,
-      occurred_at, relayed_at, cause_event_id, relay_region, expires_at, dispatched_at, delivery_count
+      occurred_at, relayed_at, cause_event_id, relay_region, expires_at, dispatched_at, delivery_count, payload_erased_at
       from event where id = 'v1'`;
     await expect(db.prepare(insert).run()).rejects.toThrow(/UNIQUE/);
   });

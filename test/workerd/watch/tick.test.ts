@@ -43,14 +43,17 @@ function createWatch(scene: Scene) {
     queueAgeMs: async () => 0,
     reportsUntil: async () => reportsUntil,
   };
-  // The walk over old events begins at this tenant; those before it are other tests'.
-  const state = { ...createWatchState(Date.now()), eventsAfter: [scene.tenant.id, ""] as [string, string] };
+  const state = createWatchState(Date.now());
   return {
     rung,
     woken,
     forward: (ms: number) => void (aheadMs += ms),
     awaitReportsFor: (ms: number) => void (reportsUntil = Date.now() + aheadMs + ms),
-    tick: () => tick(deps, state),
+    tick() {
+      // The walk over old events begins at this tenant; the others are other tests', and they may be many.
+      state.eventsAfter = [scene.tenant.id, ""];
+      return tick(deps, state);
+    },
   };
 }
 

@@ -273,6 +273,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       contentEncoding: null,
       payloadIsJson: true,
       payloadRef: `r#${name}`,
+      payloadErased: false,
       payloadSize: 2,
       // Of `{}`.
       payloadSha256: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
