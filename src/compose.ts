@@ -25,12 +25,14 @@ import { createActLedger } from "./storage/ledger/act.ts";
 import { createAuthLedger } from "./storage/ledger/authenticate.ts";
 import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
+import { createEraseLedger } from "./storage/ledger/erase.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
+import { createRetentionLedger } from "./storage/ledger/retention.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
 import { describeFault } from "./core/fault.ts";
@@ -109,6 +111,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createRerouteLedger(db),
     ...createLaneLedger(db),
     ...createTestSendLedger(db),
+    ...createEraseLedger(db),
     ...act,
     ...payloads,
     shard,
@@ -199,6 +202,7 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
   return {
     ...direct,
     ...createWatchLedger(db),
+    ...createRetentionLedger(db),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,
     deletePayloads: createPayloadStore(env.PAYLOADS).deletePayloads,

@@ -19,6 +19,7 @@ export type ErrorCode =
   | "not_terminal"
   | "held"
   | "not_blocked"
+  | "payload_erased"
   | "rotation_in_progress"
   | "payload_too_large"
   | "uri_too_long"

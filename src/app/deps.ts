@@ -7,6 +7,7 @@ import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
 import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
+import type { ErasePayloadDeps } from "./event/erase-payload.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
@@ -38,6 +39,7 @@ export type ShardDeps = AuthenticateDeps &
   SubscriptionDeps &
   ApiKeyDeps &
   ReadEventDeps &
+  ErasePayloadDeps &
   ReadDeliveryDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &

@@ -109,6 +109,8 @@ export interface Event {
   deliveryCount: number;
   /** Relays it had come through before this one. */
   hopCount: number;
+  /** Since when its bytes are gone for good; null while they are kept. */
+  payloadErasedAt: number | null;
 }
 
 export const DELIVERY_STATUSES = [

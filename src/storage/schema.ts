@@ -234,6 +234,7 @@ export const event = sqliteTable(
     dispatchedAt: integer("dispatched_at"),
     deliveryCount: integer("delivery_count").notNull().default(0),
     hopCount: integer("hop_count").notNull().default(0),
+    payloadErasedAt: integer("payload_erased_at"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

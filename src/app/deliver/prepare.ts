@@ -1,6 +1,5 @@
 import { checkHeaderName, headerContext, isHeaderValue, parseStoredHeaders } from "../../core/endpoint-headers.ts";
 import { decodeBase64 } from "../../core/base64.ts";
-import { toHex } from "../../core/hex.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
 import { outboundBody, type OutboundEvent } from "../../core/outbound.ts";
@@ -10,6 +9,7 @@ import { unwrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
 import { liveSecrets, secretContext } from "../../core/signing-secrets.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { relayFaultDelayAfterMs } from "../../core/delivery-end.ts";
+import { isAsPublished } from "../payload-hash.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Verdict } from "./check-host.ts";
 import type { PayloadReader } from "./payload-reader.ts";
@@ -31,7 +31,7 @@ export interface LoadedDelivery extends DeliveryRef {
   laneKey: string | null;
   holdUntil: number | null;
   policy: RetryPolicy;
-  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
+  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string; payloadErased: boolean };
   endpoint: {
     url: string;
     revision: number;
@@ -86,6 +86,7 @@ export async function prepare(
 ): Promise<PrepareResult> {
   const destination = checkDestination(delivery.endpoint.url, deps.destinationRules);
   if (!destination.ok) return { kind: "refused", finalOutcome: "destination_blocked" };
+  if (delivery.event.payloadErased) return { kind: "refused", finalOutcome: "payload_missing" };
   try {
     const verdict = (await deps.checkHost?.(new URL(destination.value.url).hostname)) ?? "public";
     if (verdict === "blocked") return { kind: "refused", finalOutcome: "destination_blocked" };
@@ -93,7 +94,9 @@ export async function prepare(
     const secrets = await unwrapLiveSecrets(deps, delivery);
     const payload = await readPayload(delivery.event.payloadRef, delivery.event.payloadSize);
     if (payload === null) return { kind: "refused", finalOutcome: "payload_missing" };
-    if (!(await isAsPublished(payload, delivery))) return { kind: "refused", finalOutcome: "payload_missing" };
+    // The last guard of the bytes.
+    if (!(await isAsPublished(payload, delivery.event.payloadSha256)))
+      return { kind: "refused", finalOutcome: "payload_missing" };
     const outbound = outboundBody(delivery.endpoint.payloadFormat, delivery.event, payload);
     const isUnresolvable = verdict === "unresolvable";
     return { kind: "ready", prepared: { url: destination.value.url, secrets, headers, isUnresolvable, ...outbound } };
@@ -102,12 +105,6 @@ export async function prepare(
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
     return { kind: "fault", delayMs: relayFaultDelayAfterMs(overdueMs) };
   }
-}
-
-/** The last guard of the bytes: what is not what was published is signed for nobody. */
-async function isAsPublished(payload: Uint8Array, { event }: LoadedDelivery): Promise<boolean> {
-  const digest = await crypto.subtle.digest("SHA-256", payload as BufferSource);
-  return toHex(new Uint8Array(digest)) === event.payloadSha256;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
-import type { Delivery, Endpoint } from "../../core/model.ts";
+import type { Delivery, Endpoint, Event } from "../../core/model.ts";
 import { mergeRetryPolicy, RetryPolicyInput, type RetryPolicy } from "../../core/retry-policy.ts";
 import { AppError } from "../app-error.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
@@ -12,6 +12,7 @@ export const ReplayDeliveryInput = z.strictObject({ retry_policy: RetryPolicyInp
 export type ReplayDeliveryInput = z.infer<typeof ReplayDeliveryInput>;
 
 export interface ReplayDeliveryDeps extends Pick<ReadDeliveryDeps, "findDelivery" | "now"> {
+  findEvent(tenantId: string, id: string, now: number): Promise<Event | null>;
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
   /** The number of the new replay; null when the delivery or its endpoint do not allow one. */
   insertReplay(tenantId: string, ref: DeliveryRef, policy: RetryPolicy | null, now: number): Promise<number | null>;
@@ -46,6 +47,10 @@ async function refusal(deps: ReplayDeliveryDeps, principal: Principal, id: strin
   const delivery = await findDelivery(deps, principal, id);
   if (delivery.terminalAt === null) {
     return new AppError("not_terminal", `The delivery is ${delivery.status}; only one that has ended can be replayed.`);
+  }
+  const event = await deps.findEvent(principal.tenantId, delivery.eventId, deps.now());
+  if (event !== null && event.payloadErasedAt !== null) {
+    return new AppError("payload_erased", "The payload of this delivery's event is erased; there is nothing to send.");
   }
   const endpoint = await deps.endpoints.find(principal.tenantId, delivery.endpointId);
   if (!endpoint) return new AppError("endpoint_deleted", "The endpoint of this delivery is deleted.");

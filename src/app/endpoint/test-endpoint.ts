@@ -107,6 +107,7 @@ async function testEvent(
     expiresAt: now + retentionMs(classDays),
     dispatchedAt: now,
     deliveryCount: 1,
+    payloadErasedAt: null,
   };
 }
 
@@ -131,7 +132,7 @@ function testDelivery(
     laneKey: null,
     holdUntil: null,
     policy: { ...policy, max_attempts: 1 },
-    event: { ...event, sourceName: TEST_SOURCE_NAME },
+    event: { ...event, sourceName: TEST_SOURCE_NAME, payloadErased: false },
     endpoint,
     secrets,
   };

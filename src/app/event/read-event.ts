@@ -5,6 +5,7 @@ import { eventIdTimeMs, isEventId } from "../../core/ids.ts";
 import type { Event } from "../../core/model.ts";
 import { TEST_EVENT_TYPE } from "../../core/test-event.ts";
 import { AppError, notFound } from "../app-error.ts";
+import { isAsPublished } from "../payload-hash.ts";
 import { Time } from "../field-schemas.ts";
 import { parsePage, type Page } from "../list-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
@@ -32,7 +33,11 @@ export const ListEventsInput = {
   created_before: Time.optional(),
 };
 
-export async function getEvent(deps: ReadEventDeps, principal: Principal, id: string): Promise<Event> {
+export async function getEvent(
+  deps: Pick<ReadEventDeps, "findEvent" | "now">,
+  principal: Principal,
+  id: string,
+): Promise<Event> {
   requireReader(principal);
   const event = isEventId(id) ? await deps.findEvent(principal.tenantId, id, deps.now()) : null;
   if (!event) throw notFound("event");
@@ -45,8 +50,12 @@ export async function getEventPayload(
   id: string,
 ): Promise<{ event: Event; payload: Uint8Array }> {
   const event = await getEvent(deps, principal, id);
-  const payload = await deps.getPayload(event.payloadRef, event.payloadSize);
-  if (!payload) throw new AppError("not_found", "The payload of this event is no longer stored.");
+  const isErased = event.payloadErasedAt !== null;
+  const payload = isErased ? null : await deps.getPayload(event.payloadRef, event.payloadSize);
+  // Bytes that an erasure has zeroed and not yet marked are not shown either.
+  if (!payload || !(await isAsPublished(payload, event.payloadSha256))) {
+    throw new AppError("not_found", "The payload of this event is no longer stored.");
+  }
   return { event, payload };
 }
 

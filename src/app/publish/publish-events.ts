@@ -2,10 +2,11 @@ import { concatBytes } from "../../core/bytes.ts";
 import { createEventIds, deliveryId } from "../../core/ids.ts";
 import type { MatchedDelivery } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
-import { retentionClassDays, retentionMs } from "../../core/retention.ts";
+import { retentionClassDays, retentionMs, retentionPrefix } from "../../core/retention.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { toHex } from "../../core/hex.ts";
 import { AppError } from "../app-error.ts";
+import { zeroPayload, type ZeroPayloadDeps } from "../event/zero-payload.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import type { Runtime } from "../runtime.ts";
 import { retrying } from "../retrying.ts";
@@ -38,7 +39,8 @@ export interface Accepted {
   deliveries: AcceptedDelivery[];
 }
 
-export interface PublishDeps extends PublishConfigDeps, Pick<Runtime, "now" | "randomBytes" | "sleep"> {
+export interface PublishDeps
+  extends PublishConfigDeps, ZeroPayloadDeps, Pick<Runtime, "now" | "randomBytes" | "sleep"> {
   maxPayloadBytes: number;
   retentionDays: number;
   putPayloads(objectKey: string, bytes: Uint8Array): Promise<void>;
@@ -157,7 +159,7 @@ function planPublish(
     checked.flatMap(({ matched }) => matched.map(({ maxAgeSeconds }) => maxAgeSeconds)),
   );
   // Another configuration may take other items, at other offsets: each round has an object of its own.
-  const objectKey = `${classDays}d/${tenantId}/${formatTime(now).slice(0, 10)}/${ids[0]}${round > 0 ? `.${round}` : ""}`;
+  const objectKey = `${retentionPrefix(classDays)}${tenantId}/${formatTime(now).slice(0, 10)}/${ids[0]}${round > 0 ? `.${round}` : ""}`;
 
   let offset = 0;
   const events = checked.map(({ item, index, matched, fields: { input, source } }): Event => {
@@ -183,6 +185,7 @@ function planPublish(
       dispatchedAt: now,
       deliveryCount: matched.length,
       ...intake,
+      payloadErasedAt: null,
     };
   });
   return {
@@ -216,17 +219,17 @@ async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Prom
   const calls: DeliveryCall[] = [];
   const lanes = new Map<string, number>();
   const duplicates: { position: number; holder: KeyHolder }[] = [];
-  let inserted = 0;
+  const refused: Event[] = [];
   for (const [i, event] of plan.events.entries()) {
     const holder = holderOf.get(i);
     const position = plan.positions[i]!;
     if (holder && holder.id !== event.id) {
+      refused.push(event);
       const refusal = reusedKey(event, holder);
       if (refusal) plan.results[position] = refusal;
       else duplicates.push({ position, holder });
       continue;
     }
-    inserted++;
     const matched = plan.matched[i]!;
     plan.results[position] = {
       id: event.id,
@@ -251,9 +254,18 @@ async function settle(deps: PublishDeps, plan: Plan, holders: KeyHolder[]): Prom
   }
   if (calls.length > 0) deps.announce(calls);
   for (const [endpointId, generation] of lanes) deps.wakeLane({ tenantId: plan.tenantId, endpointId, generation });
-  if (inserted === 0) dropObject(deps, plan);
+  dropRefused(deps, plan, refused);
   await answerDuplicates(deps, plan, duplicates);
   return plan.results;
+}
+
+/** Bytes that no event points to do not stay beside those of others, where erasing their first event would miss them. */
+function dropRefused(deps: PublishDeps, plan: Plan, refused: Event[]): void {
+  if (refused.length === plan.events.length) return dropObject(deps, plan);
+  const zeroAll = async () => {
+    for (const { payloadRef, payloadSize } of refused) await zeroPayload(deps, payloadRef, payloadSize);
+  };
+  if (refused.length > 0) deps.background(zeroAll().catch(() => {}));
 }
 
 /** For an object that no event points to; if this fails its lifecycle rule removes it. */

@@ -51,7 +51,11 @@ export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runt
     limit: number,
   ): Promise<{ events: OldEvent[]; next: EventKey | null }>;
   retentionDays: number;
-  deleteEvents(events: { tenantId: string; id: string }[]): Promise<void>;
+  /**
+   * Deletes what is closed of these events, at most `maxRows` rows of a kind; `hasMore` when some are left. `freedObjects`
+   * are payload objects that no event refers to any more.
+   */
+  deleteEvents(events: OldEvent[], maxRows: number): Promise<{ freedObjects: string[]; hasMore: boolean }>;
   deletePayloads(objectKeys: string[]): Promise<void>;
   endDeliveries(
     ends: (TenantDeliveryRef & { status: "failed" | "expired"; finalOutcome: "expired" })[],
@@ -81,6 +85,8 @@ export interface WatchState {
 }
 
 const PAGE = 500;
+/** Attempts, and deliveries, deleted by one tick: an event may have tens of thousands, and a batch of D1 has 30 seconds. */
+const ROWS_DELETED_AT_ONCE = 5_000;
 /** Work that is due for longer than this, and longer than the queue is behind, has lost its doorbell. */
 const OVERDUE_MS = 30_000;
 const LONGEST_SLEEP_MS = 60_000;
@@ -216,8 +222,10 @@ async function deleteExpired(deps: WatchDeps, state: WatchState, now: number): P
   const { events, next } = await deps.walkOldEvents(state.eventsAfter, oldestKept, PAGE);
   const expired = events.filter(({ expiresAt }) => expiresAt <= now);
   if (expired.length > 0) {
-    await deps.deleteEvents(expired);
-    await deps.deletePayloads([...new Set(expired.map(({ payloadRef }) => payloadRef.replace(/#\d+$/, "")))]);
+    const { freedObjects, hasMore } = await deps.deleteEvents(expired, ROWS_DELETED_AT_ONCE);
+    // After the rows: what no row refers to and is left here goes by the bucket's own rules.
+    if (freedObjects.length > 0) await deps.deletePayloads(freedObjects);
+    if (hasMore) return true;
   }
   state.eventsAfter = next ?? ["", ""];
   return expired.length > 0 && next !== null;

@@ -105,6 +105,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   content_encoding: "Of a raw payload.",
   relay_region: "Where the relay did this, if known.",
   expires_at: "End of retention: from then on it is not shown.",
+  payload_erased_at: "When the payload was erased; null while it is kept.",
   dispatched_at: "When all its deliveries were on record.",
 
   // Deliveries and attempts.

@@ -26,6 +26,7 @@ export const EventAnswer = z
     expires_at: time,
     dispatched_at: time.nullable(),
     delivery_count: z.int(),
+    payload_erased_at: time.nullable(),
   })
   .register(ANSWERS, { id: "Event" });
 type EventAnswer = z.infer<typeof EventAnswer>;
@@ -41,6 +42,7 @@ export function presentEvent(event: Event): EventAnswer {
     payload_ref: event.payloadRef,
     payload_sha256: event.payloadSha256,
     payload_size: event.payloadSize,
+    payload_erased_at: presentTime(event.payloadErasedAt),
     content_type: event.contentType,
     content_encoding: event.contentEncoding,
     occurred_at: formatTime(event.occurredAt),

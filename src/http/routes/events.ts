@@ -1,9 +1,10 @@
 import { Hono } from "hono";
+import { eraseEventPayload } from "../../app/event/erase-payload.ts";
 import { getEvent, getEventPayload, listEvents } from "../../app/event/read-event.ts";
 import type { HttpContext } from "../context.ts";
 import { presentEvent } from "../present/event.ts";
 import { presentPage } from "../present/page.ts";
-import { readQuery } from "../request.ts";
+import { readNothing, readQuery } from "../request.ts";
 
 export const eventRoutes = new Hono<HttpContext>()
   .get("/", async (c) => c.json(presentPage(await listEvents(c.var.deps, c.var.principal, readQuery(c)), presentEvent)))
@@ -18,4 +19,9 @@ export const eventRoutes = new Hono<HttpContext>()
       "Content-Security-Policy": "default-src 'none'; sandbox",
       ...(event.contentEncoding !== null && { "X-Payload-Content-Encoding": event.contentEncoding }),
     });
+  })
+  .delete("/:id/payload", async (c) => {
+    await readNothing(c);
+    await eraseEventPayload(c.var.deps, c.var.principal, c.req.param("id"));
+    return c.body(null, 204);
   });

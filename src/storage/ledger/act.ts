@@ -28,11 +28,14 @@ export function createActLedger(db: D1Database) {
       return meta.changes > 0;
     },
 
-    /** Lets a lane go on without its dead head. False when the delivery is not a blocked head. lane_block. */
-    async skipHead(tenantId: string, ref: DeliveryRef): Promise<boolean> {
+    /** Lets a lane go on without its dead head. False when it is not a blocked head, or has expired. lane_block. */
+    async skipHead(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
       const { meta } = await db
-        .prepare("delete from lane_block where endpoint_id = ? and tenant_id = ? and event_id = ? and replay_no = ?")
-        .bind(ref.endpointId, tenantId, ref.eventId, ref.replayNo)
+        .prepare(
+          `delete from lane_block where endpoint_id = ?3 and tenant_id = ?1 and event_id = ?2 and replay_no = ?4
+             and exists (select 1 from delivery where ${KEY} and expires_at > ?5)`,
+        )
+        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
         .run();
       return meta.changes > 0;
     },
@@ -53,7 +56,8 @@ export function createActLedger(db: D1Database) {
     /**
      * Inserts the next replay of a terminal delivery and links both, in one batch. The number comes from the rows, so two
      * at once get two numbers. In a lane it joins at the tail; that of a blocked head alone goes to the front and unblocks
-     * the lane. Null when the delivery is not terminal, or its endpoint is disabled or deleted.
+     * the lane. Null when the delivery is not terminal, its endpoint is disabled or deleted, or its
+     * event expired or without its payload.
      */
     async insertReplay(
       tenantId: string,
@@ -90,6 +94,7 @@ export function createActLedger(db: D1Database) {
              cross join subscription s on s.tenant_id = d.tenant_id and s.id = d.subscription_id
              where d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
                and d.terminal_at is not null and ep.disabled_at is null and ep.deleted_at is null
+               and e.payload_erased_at is null and e.expires_at > ?5
              returning replay_no`,
           )
           .bind(...key, now, policyRow?.id ?? null),

@@ -23,7 +23,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   lanePosition: number | null;
   holdUntil: number | null;
   policy: RetryPolicy;
-  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string };
+  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string; payloadErased: boolean };
   endpoint: {
     url: string;
     revision: number;
@@ -63,7 +63,7 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
-  hex(e.payload_sha256) as payload_sha256, s.name as source_name,
+  hex(e.payload_sha256) as payload_sha256, e.payload_erased_at, s.name as source_name,
   ${ENDPOINT_COLUMNS}`;
 
 export const LOADED_JOINS = `cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
@@ -256,6 +256,7 @@ export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<s
       payloadRef: row["payload_ref"],
       payloadSize: row["payload_size"],
       payloadSha256: row["payload_sha256"].toLowerCase(),
+      payloadErased: row["payload_erased_at"] !== null,
     },
     endpoint: toLoadedEndpoint(row, own),
     secrets: own.secrets,

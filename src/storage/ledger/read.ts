@@ -231,6 +231,7 @@ function toEvent(row: Row): Event {
     dispatchedAt: row["dispatched_at"],
     deliveryCount: row["delivery_count"],
     hopCount: row["hop_count"],
+    payloadErasedAt: row["payload_erased_at"],
   };
 }
 

@@ -33,8 +33,6 @@ export interface ExpiredLease extends DeliveryRef {
 type HoldKey = [holdUntil: number, tenantId: string, eventId: string, endpointId: string, replayNo: number];
 
 const DUE = "status = 'pending' and terminal_at is null and lane_key is null";
-const TENANTS_PER_WALK = 50;
-const WALKED_TENANTS = `select id from tenant where id >= ?1 order by id limit ${TENANTS_PER_WALK}`;
 const LEASED = "status = 'processing' and terminal_at is null and lane_key is null";
 
 /** What the watchdog asks of the ledger. Every query is bounded by its limit, whatever the backlog. */
@@ -211,57 +209,6 @@ export function createWatchLedger(db: D1Database) {
         .first<Row>();
       const times = [row!["pending_at"], row!["lease_at"], row!["hold_at"]].filter((time) => time !== null);
       return { nextDueAt: times.length > 0 ? Math.min(...times) : null, oldestDueAt: row!["oldest_at"] };
-    },
-
-    /**
-     * Up to `limit` events with ids before `beforeId`, of the next TENANTS_PER_WALK tenants behind `after`, and where to go on;
-     * null at the end. Reads old events only, however many young ones there are. Primary keys.
-     */
-    async walkOldEvents(after: [tenantId: string, eventId: string], beforeId: string, limit: number) {
-      const [events, last] = await db.batch<Row>([
-        db
-          .prepare(
-            `select e.tenant_id, e.id, e.payload_ref, e.expires_at from tenant t
-             cross join event e on e.tenant_id = t.id and e.id > iif(t.id = ?1, ?2, '') and e.id < ?3
-             where t.id between ?1 and (select max(id) from (${WALKED_TENANTS}))
-             order by t.id, e.id limit ?4`,
-          )
-          .bind(...after, beforeId, limit),
-        db.prepare(`select max(id) as id, count(*) as n from (${WALKED_TENANTS})`).bind(after[0]),
-      ]);
-      const rows = events!.results.map((row) => ({
-        tenantId: row["tenant_id"] as string,
-        id: row["id"] as string,
-        payloadRef: row["payload_ref"] as string,
-        expiresAt: row["expires_at"] as number,
-      }));
-      const end = rows.at(-1);
-      const window = last!.results[0]!;
-      if (rows.length === limit) return { events: rows, next: [end!.tenantId, end!.id] as [string, string] };
-      // Behind every event of the last tenant that was looked at.
-      if (window["n"] === TENANTS_PER_WALK) return { events: rows, next: [window["id"], "~"] as [string, string] };
-      return { events: rows, next: null };
-    },
-
-    /** Deletes events with their deliveries and attempts, but for those with a delivery that is still open. */
-    async deleteEvents(events: { tenantId: string; id: string }[]): Promise<void> {
-      const keys = JSON.stringify(events.map(({ tenantId, id }) => [tenantId, id]));
-      const closed = `select j.value ->> 0, j.value ->> 1 from json_each(?1) j where not exists (
-        select 1 from delivery d where d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1
-          and d.terminal_at is null)`;
-      await db.batch([
-        // A block that nobody lifted ends with its dead head.
-        db.prepare(`delete from lane_block where (tenant_id, event_id) in (${closed})`).bind(keys),
-        db.prepare(`delete from attempt where (tenant_id, event_id) in (${closed})`).bind(keys),
-        db.prepare(`delete from delivery where (tenant_id, event_id) in (${closed})`).bind(keys),
-        db
-          .prepare(
-            `delete from event where (tenant_id, id) in (
-               select j.value ->> 0, j.value ->> 1 from json_each(?1) j where not exists (
-                 select 1 from delivery d where d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1))`,
-          )
-          .bind(keys),
-      ]);
     },
   };
 }

@@ -97,7 +97,7 @@ describe("expired events", () => {
     expiresAt: n % 2 === 0 ? T0 : T0 + 1,
   }));
 
-  test("are deleted, and no others, with each payload object named once", async () => {
+  test("are deleted, and no others, with the payload objects that this frees", async () => {
     const walked: string[] = [];
     const deleted: string[] = [];
     const objects: string[] = [];
@@ -108,17 +108,40 @@ describe("expired events", () => {
         const events = ledger.filter(({ id }) => id > afterId).slice(0, limit);
         return { events, next: events.length === limit ? ["ten_1", events.at(-1)!.id] : null };
       },
-      deleteEvents: async (events) => void deleted.push(...events.map(({ id }) => id)),
+      deleteEvents: async (events) => {
+        deleted.push(...events.map(({ id }) => id));
+        return { freedObjects: ["an object"], hasMore: false };
+      },
       deletePayloads: async (keys) => void objects.push(...keys),
     });
     const state = createWatchState(T0);
     // More of them may follow, so it goes on soon.
     expect(await tick(deps, state)).toBe(T0 + 100);
-    expect(objects).toEqual(Array.from({ length: 50 }, (_, n) => `30d/ten_1/object-${n}`));
+    expect(objects).toEqual(["an object"]);
     await tick(deps, state);
     expect(deleted).toEqual(ledger.filter(({ expiresAt }) => expiresAt <= T0).map(({ id }) => id));
     await tick(deps, state);
     expect(walked).toEqual(["", ledger[PAGE - 1]!.id, ""]);
+  });
+
+  test("with more rows than go at once are gone on with before others are looked at, and soon", async () => {
+    const walked: string[] = [];
+    let left = 3;
+    const { deps } = quietScene({
+      walkOldEvents: async ([, afterId]) => {
+        walked.push(afterId);
+        return { events: ledger.slice(0, 1), next: null };
+      },
+      deleteEvents: async (_events, maxRows) => {
+        expect(maxRows).toBe(5_000);
+        return { freedObjects: [], hasMore: --left > 0 };
+      },
+    });
+    const state = createWatchState(T0);
+    expect(await tick(deps, state)).toBe(T0 + 100);
+    expect(await tick(deps, state)).toBe(T0 + 100);
+    expect(await tick(deps, state)).toBeNull();
+    expect(walked).toEqual(["", "", ""]);
   });
 
   test("whose deletion the ledger refuses keep their payloads and are walked again", async () => {

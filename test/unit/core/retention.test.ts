@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { retentionClassDays, retentionMs } from "../../../src/core/retention.ts";
+import { lifecycleDays, retentionClassDays, retentionMs, retentionPrefix } from "../../../src/core/retention.ts";
 
 const SEED = { seed: 20_272, numRuns: 500 };
 const DAY_MS = 86_400_000;
@@ -57,4 +57,10 @@ test.each([
   [7, [2_592_000], 60],
 ])("kept for %i days and owing windows of %j seconds: class %i", (days, maxAgesSeconds, classDays) => {
   expect(retentionClassDays(days, maxAgesSeconds)).toBe(classDays);
+});
+
+test("a bucket's rule outlives every row of its class by the time to the next, and prefixes do not contain each other", () => {
+  expect(CLASSES_DAYS.map(lifecycleDays)).toEqual([3, 7, 14, 30, 60, 90, 180, 365, 455]);
+  const prefixes = CLASSES_DAYS.map(retentionPrefix);
+  for (const prefix of prefixes) expect(prefixes.filter((other) => other.startsWith(prefix))).toEqual([prefix]);
 });

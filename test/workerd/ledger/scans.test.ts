@@ -1,12 +1,14 @@
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test } from "vitest";
-import { deliveryId, parseDeliveryId } from "../../../src/core/ids.ts";
+import { deliveryId, firstEventIdAt, parseDeliveryId } from "../../../src/core/ids.ts";
 import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
 import { composeLane, shardsOf } from "../../../src/compose.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
 import { createDeliverLedger } from "../../../src/storage/ledger/deliver.ts";
+import { createEraseLedger } from "../../../src/storage/ledger/erase.ts";
 import { createReadLedger } from "../../../src/storage/ledger/read.ts";
+import { createRetentionLedger } from "../../../src/storage/ledger/retention.ts";
 import { createWatchLedger } from "../../../src/storage/ledger/watch.ts";
 import { createLaneFixture, withoutLanes, type LaneFixture } from "../lane/support.ts";
 import { createTestTenant, type TestTenant } from "../support/api.ts";
@@ -117,7 +119,13 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
     createActLedger(db(bindings)).releaseHeldPart(tenant.id, endpointId, Date.now()),
   );
   await counting("old events", (bindings) =>
-    createWatchLedger(db(bindings)).walkOldEvents([tenant.id, "evt_0"], "evt_1", 5),
+    createRetentionLedger(db(bindings)).walkOldEvents([tenant.id, "evt_0"], "evt_1", 5),
+  );
+  // Of events that are not there: a plan that walks a table would show all the same.
+  const absent = { tenantId: tenant.id, id: firstEventIdAt(1), payloadRef: "1d/o#0", expiresAt: 1 };
+  await counting("delete events", (bindings) => createRetentionLedger(db(bindings)).deleteEvents([absent], 5_000));
+  await counting("erase payload", (bindings) =>
+    createEraseLedger(db(bindings)).markErasedPart(tenant.id, absent.id, Date.now()),
   );
   await counting("make due", (bindings) => createActLedger(db(bindings)).makeDue(tenant.id, ref, Date.now()));
   await counting("find delivery", (bindings) => createReadLedger(db(bindings)).findDelivery(tenant.id, ref, 0));

@@ -97,4 +97,15 @@ export const eventOperations: Operation[] = [
       },
     },
   },
+  {
+    id: "eraseEventPayload",
+    method: "delete",
+    path: "/v1/events/{id}/payload",
+    tag: "Events",
+    summary: "Erase the payload of an event, for good",
+    description:
+      "Its stored bytes are overwritten. Pending deliveries end `failed`; the event and its deliveries stay.",
+    access: "admin",
+    answers: { 204: answer("Erased.") },
+  },
 ];

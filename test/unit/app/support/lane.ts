@@ -276,6 +276,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       payloadIsJson: true,
       hopCount: 0,
       payloadRef: `r#${name}`,
+      payloadErased: false,
       payloadSize: 2,
       // Of `{}`.
       payloadSha256: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",

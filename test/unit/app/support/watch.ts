@@ -23,7 +23,7 @@ export function quietScene(over: Partial<WatchDeps> = {}) {
     findNextDue: async () => ({ nextDueAt: null, oldestDueAt: null }),
     walkOldEvents: async () => ({ events: [], next: null }),
     retentionDays: 30,
-    deleteEvents: async () => {},
+    deleteEvents: async () => ({ freedObjects: [], hasMore: false }),
     deletePayloads: async () => {},
     endDeliveries: async () => {},
     closeAttempts: async () => {},
