@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../../package.json" with { type: "json" };
 import { parseSettings } from "../../../../src/env.ts";
@@ -46,6 +46,16 @@ export const RULES: Rule[] = [
       const health = await fetch(`http://localhost:${reader.port}/health`);
       await dev.stop();
       if (health.status !== 200) throw new Error(`npm run dev: /health answers ${health.status}`);
+    },
+  },
+  // It needs an account: what can be run of it without one is the matter of tests of its own.
+  {
+    command: /^npm run deploy( -- \S.*)?$/,
+    run: async ({ reader }) => {
+      const tests = readdirSync(join(reader.folder, "test"), { recursive: true }) as string[];
+      const isTested = tests.some((file) => /deploy[\w-]*\.test\.ts$/.test(file));
+      if (!("deploy" in packageJson.scripts) || !isTested)
+        throw new Error("npm run deploy: no such script, or no test of it");
     },
   },
   // These run the tests, this one among them.

@@ -71,6 +71,7 @@ export async function createSession(): Promise<Session> {
     async follow(command, shown) {
       const rule = RULES.find((one) => one.command.test(command));
       if (!rule) throw new Error(`No rule of test/e2e/support/docs/commands.ts knows this command: ${command}`);
+      if (command.includes("localhost:8787")) await session.startRelay();
       if (/\bhlk_…/.test(command) && !copied.has("hlk")) await session.seed();
       const filled = fillIn(command);
       const giveUpAt = Date.now() + PATIENCE_MS;
