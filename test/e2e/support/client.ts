@@ -46,8 +46,8 @@ export interface TestTenant {
 }
 
 /** A tenant with an admin key and a source named `orders`. */
-export async function createTenant(url: string): Promise<TestTenant> {
-  const operator = createClient(url, OPERATOR_TOKEN);
+export async function createTenant(url: string, operatorToken = OPERATOR_TOKEN): Promise<TestTenant> {
+  const operator = createClient(url, operatorToken);
   const tenant = await expectStatus(201, operator.post("/v1/tenants", { name: "e2e" }));
   const key = await expectStatus(201, operator.post("/v1/api-keys", { scope: "admin", tenant_id: tenant.id }));
   const admin = createClient(url, key.key);
