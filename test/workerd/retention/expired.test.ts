@@ -123,13 +123,14 @@ test("an expired dead letter is in none of the views, and holds up no lane: nobo
   const skip = await tenant.api.post(`/v1/endpoints/${endpointId}/lane/skip`, { delivery_id: dead });
   expect(skip).toMatchObject({ status: 409, body: { code: "not_blocked" } });
 
-  // The next dead head takes the place of the block that is over.
+  // The next dead head blocks as if there had been none.
   bad.add("k/2");
   await lane.run();
   expect(fixture.sent.map(({ name }) => name)).toEqual(["k/0", "k/1", "k/2"]);
-  const { results } = await db.prepare("select event_id from lane_block where endpoint_id = ?").bind(endpointId).all();
-  expect(results).toHaveLength(1);
-  expect(results[0]!["event_id"]).not.toBe(eventId);
+  const { state, heads } = (await tenant.api.get(`/v1/endpoints/${endpointId}/lane`)).body;
+  expect(state).toBe("blocked");
+  expect(heads).toMatchObject([{ status: "dead_letter" }]);
+  expect(heads[0].event_id).not.toBe(eventId);
   await db
     .prepare("update delivery set status = 'cancelled', terminal_at = 1 where tenant_id = ? and terminal_at is null")
     .bind(tenant.id)
