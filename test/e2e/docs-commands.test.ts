@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { experimental_readRawConfig } from "wrangler";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient, createEndpoint, createTenant, eventually, publish } from "./support/client.ts";
 import { commandsOf, RULES } from "./support/docs/commands.ts";
@@ -123,11 +127,35 @@ test("a command that nobody has thought of fails", async () => {
 });
 
 test("blocks are in languages whose tests look at them", () => {
-  const known = ["sh", "json", "sql", "http", "mermaid", "js", "python", "go", "java", "php"];
+  const known = ["sh", "json", "sql", "http", "mermaid", "toml", "js", "python", "go", "java", "php"];
   const others = pages.flatMap(({ path, blocks }) =>
     blocks.filter(({ language }) => !known.includes(language)).map(({ line }) => `${path}:${line}`),
   );
   expect(others).toEqual([]);
+});
+
+test("what pages put into wrangler.toml is TOML, and sets what the relay reads", () => {
+  const folder = mkdtempSync(join(tmpdir(), "hooklane-docs-toml-"));
+  try {
+    const vars = pages.flatMap(({ blocks }) =>
+      blocks
+        .filter(({ language }) => language === "toml")
+        .flatMap(({ text }) => {
+          const config = join(folder, "wrangler.toml");
+          writeFileSync(config, text);
+          const { vars = {}, env = {} } = experimental_readRawConfig({ config }).rawConfig as {
+            vars?: object;
+            env?: Record<string, { vars?: object }>;
+          };
+          return [vars, ...Object.values(env).map((one) => one.vars ?? {})].flatMap((one) => Object.keys(one));
+        }),
+    );
+    expect(vars.length).toBeGreaterThan(0);
+    const named = readDoc("docs/operations.md").text;
+    expect(vars.filter((name) => !named.includes(`| \`${name}\``))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("the dead-letter queues that are made by hand are those that wrangler.toml names", () => {

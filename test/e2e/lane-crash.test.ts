@@ -16,7 +16,7 @@ const RATE = 20;
 const LIMITED_EVENTS = 100;
 const ANSWER_MS = 40;
 /** The lease of an attempt that died is this and half a minute. */
-const timeout_ms = 1_000;
+const timeout_ms = 3_000;
 /** A single counted failure would end a delivery: a crash is not one. */
 const retry_policy = { max_attempts: 1 };
 

@@ -68,7 +68,8 @@ export const RULES: Rule[] = [
       if (!exists) throw new Error(`${command}: there is no ${script ?? file}`);
     },
   },
-  { command: /^npm run (format|types|lint|typecheck|knip)$/, run: async () => {} },
+  { command: /^npm run (format|types|lint|typecheck|knip|contract:update)$/, run: async () => {} },
+  { command: /^git pull$/, run: async () => {} },
 
   { command: /^(curl |for )/, run: shell },
   { command: /^(export )?\w+=("[^"$]*("\$\w+)?[^"]*"|\S*)$/, run: shell },

@@ -37,11 +37,16 @@ export async function createSession(): Promise<Session> {
   let receiver: Terminal | null = null;
 
   function fillIn(text: string): string {
-    return text
-      .replaceAll("localhost:8787", `localhost:${reader.port}`)
-      .replaceAll(/(localhost:|listen\()9000/g, `$1${receiverPort}`)
-      .replaceAll(/\b([a-z]+)_…/g, (_, prefix: string) => known(prefix))
-      .replaceAll(/(?<![$\w])(TENANT|ENDPOINT|DELIVERY|EVENT)_ID\b/g, (_, noun: string) => known(PREFIX_OF[noun]!));
+    return (
+      text
+        .replaceAll("localhost:8787", `localhost:${reader.port}`)
+        // What the page of deploying calls a relay out there is the one here.
+        .replaceAll("https://hooks.example.com", `http://localhost:${reader.port}`)
+        .replaceAll("Bearer OPERATOR_TOKEN", "Bearer dev-operator-token")
+        .replaceAll(/(localhost:|listen\()9000/g, `$1${receiverPort}`)
+        .replaceAll(/\b([a-z]+)_…/g, (_, prefix: string) => known(prefix))
+        .replaceAll(/(?<![$\w])(TENANT|ENDPOINT|DELIVERY|EVENT)_ID\b/g, (_, noun: string) => known(PREFIX_OF[noun]!))
+    );
   }
 
   function known(prefix: string): string {
@@ -71,7 +76,7 @@ export async function createSession(): Promise<Session> {
     async follow(command, shown) {
       const rule = RULES.find((one) => one.command.test(command));
       if (!rule) throw new Error(`No rule of test/e2e/support/docs/commands.ts knows this command: ${command}`);
-      if (command.includes("localhost:8787")) await session.startRelay();
+      if (/localhost:8787|hooks\.example\.com/.test(command)) await session.startRelay();
       if (/\bhlk_…/.test(command) && !copied.has("hlk")) await session.seed();
       const filled = fillIn(command);
       const giveUpAt = Date.now() + PATIENCE_MS;
