@@ -4,6 +4,7 @@ import { AppError, invalidField } from "../app/app-error.ts";
 import { parseInput } from "../app/parse-input.ts";
 import { unauthorized } from "../app/authenticate.ts";
 import { concatBytes } from "../core/bytes.ts";
+import { findDuplicateField } from "../core/duplicate-field.ts";
 import { scanJson } from "../core/json-span.ts";
 
 const MAX_JSON_BYTES = 65_536;
@@ -33,9 +34,13 @@ export async function readJsonOf(request: Request): Promise<unknown> {
   if (bytes.length === 0) return {};
   const text = decodeUtf8(bytes);
   // Before it is parsed: whoever reads the value next may recurse. What is no JSON is the parser's to refuse.
-  const scanned = scanJson(new TextEncoder().encode(text), () => {});
+  const json = new TextEncoder().encode(text);
+  const scanned = scanJson(json, () => {});
   if (!scanned.ok && scanned.error.reason === "too_deep") throw invalidField("", "is nested too deeply");
-  return parseJson(text);
+  const value = parseJson(text);
+  const twice = findDuplicateField(json);
+  if (twice !== null) throw duplicateField("A field is given twice.", twice);
+  return value;
 }
 
 /** The bearer token of a request; throws `unauthorized` when there is none. */
@@ -51,8 +56,7 @@ export function readQuery(c: Context): Record<string, string> {
   const query = new Map<string, string>();
   for (const [name, value] of new URL(c.req.url).searchParams) {
     if (query.has(name)) {
-      const errors = [{ path: name.slice(0, MAX_PATH_LENGTH), message: "is given twice" }];
-      throw new AppError("duplicate_field", "A query parameter is given twice.", errors);
+      throw duplicateField("A query parameter is given twice.", name);
     }
     query.set(name, value);
   }
@@ -87,6 +91,10 @@ function parseJson(text: string): unknown {
   } catch {
     throw new AppError("invalid_json", "The body is not valid JSON.");
   }
+}
+
+function duplicateField(detail: string, path: string): AppError {
+  return new AppError("duplicate_field", detail, [{ path: path.slice(0, MAX_PATH_LENGTH), message: "is given twice" }]);
 }
 
 function tooLarge(maxBytes: number): AppError {

@@ -66,6 +66,11 @@ describe("the nesting of a body", () => {
   });
 });
 
+test("a field given twice is refused, however deep it lies", async () => {
+  expect(await post('{"name":"a","name":"b"}')).toEqual({ code: "duplicate_field" });
+  expect(await post('{"retry_policy":{"jitter":0,"\\u006aitter":1}}')).toEqual({ code: "duplicate_field" });
+});
+
 describe("readQuery", () => {
   test("parameters come decoded, whatever their name", async () => {
     const response = await app.request("/?a=%20b&__proto__=1");
