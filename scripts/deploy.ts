@@ -1,5 +1,5 @@
 /**
- * `npm run deploy [-- --env NAME] [-- --dry-run]`: makes what is missing in the Cloudflare account, and deploys. Every step
+ * `npm run deploy -- [--env NAME] [--dry-run]`: makes what is missing in the Cloudflare account, and deploys. Every step
  * looks first and changes only what is not so, so it may be run again at any time, also after it stopped half-way.
  */
 import { parseArgs } from "node:util";
@@ -20,6 +20,7 @@ try {
   if (isDryRun) {
     begin("Dry run");
     await mustRun(["deploy", "--dry-run", "--outdir", ".wrangler/dry-run", ...deployment.configArgs], { show: true });
+    console.log("Nothing was changed.");
     process.exit(0);
   }
   begin("Databases");
@@ -102,7 +103,7 @@ function readArguments(): { environment: string | null; isDryRun: boolean } {
     }
     return { environment, isDryRun: values["dry-run"] ?? false };
   } catch (error) {
-    console.error(`${(error as Error).message}\nUsage: npm run deploy [-- --env NAME] [-- --dry-run]`);
+    console.error(`${(error as Error).message}\nUsage: npm run deploy -- [--env NAME] [--dry-run]`);
     process.exit(2);
   }
 }

@@ -2,7 +2,7 @@
  * Runs the Worker of this repository on this machine: Miniflare with D1, R2, Queues and Durable Objects on disk.
  * Used by `npm start`, the demo and the end-to-end tests.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
@@ -11,6 +11,7 @@ import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { listPublishLimiters, PUBLISH_PERIOD_SECONDS, type PublishLimits } from "../src/core/publish-limits.ts";
 import { parseSettings } from "../src/env.ts";
 import { applyMigrations } from "./migrate.ts";
+import { lockState } from "./state-lock.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -47,7 +48,14 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   process.env["X_LOCAL_OBSERVABILITY"] ??= "false";
   process.env["WRANGLER_LOG"] ??= "error";
   const stateDir = resolve(options.stateDir);
-  mkdirSync(stateDir, { recursive: true });
+  const unlock = lockState(stateDir);
+  return startLocked(options, stateDir, unlock).catch((error: unknown) => {
+    unlock();
+    throw error;
+  });
+}
+
+async function startLocked(options: RelayOptions, stateDir: string, unlock: () => void): Promise<Relay> {
   const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml")) as WranglerOptions;
   const bindings = {
     ...workerOptions.bindings,
@@ -89,6 +97,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     async stop() {
       clearInterval(cron);
       await miniflare.dispose();
+      unlock();
     },
   };
 }

@@ -7,7 +7,11 @@ const port = wholeNumber("PORT", 8787, 0, 65_535);
 
 const relay = await start().catch((error: unknown) => {
   const { message } = error as Error;
-  console.error(/address already in use/i.test(message) ? `Port ${port} is in use. Try: PORT=8788 npm start` : message);
+  console.error(
+    /address already in use/i.test(message)
+      ? `Port ${port} is in use. For a second relay: PORT=8788 HOOKLANE_STATE=.wrangler/second npm start`
+      : message,
+  );
   process.exit(1);
 });
 

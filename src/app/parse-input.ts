@@ -36,9 +36,43 @@ const MAX_ERRORS = 20;
 const MAX_PATH_LENGTH = 128;
 
 function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
-  if (issue.code !== "unrecognized_keys") return [{ path: pathOf(issue.path), message: issue.message }];
+  if (issue.code !== "unrecognized_keys") return [{ path: pathOf(issue.path), message: messageOf(issue) }];
   const keys = issue.keys.slice(0, MAX_ERRORS);
   return keys.map((key) => ({ path: pathOf([...issue.path, key]), message: "is not a known field" }));
+}
+
+/** zod speaks to whoever wrote the schema; a caller is told what to send. Messages of our own stay as they are. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.message.endsWith("received undefined")
+        ? "is required"
+        : `must be ${TYPES[issue.expected] ?? issue.expected}`;
+    case "invalid_value":
+      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
+    case "too_small":
+      return sizeMessage(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum);
+    case "too_big":
+      return sizeMessage(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum);
+    default:
+      return issue.message;
+  }
+}
+
+const TYPES: Record<string, string> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "an object",
+  record: "an object",
+  array: "a list",
+};
+
+function sizeMessage(origin: string, bound: string, limit: number | bigint): string {
+  if (origin === "string") return `must have ${bound} ${limit} characters`;
+  if (origin === "array" || origin === "set") return `must have ${bound} ${limit} entries`;
+  return `must be ${bound} ${limit}`;
 }
 
 function pathOf(path: PropertyKey[]): string {

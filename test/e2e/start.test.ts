@@ -110,3 +110,14 @@ test("a port that is taken is said, and ends the start", async () => {
   const { port } = new URL(receiver.url);
   await expect(startRelayProcess({ port: Number(port) })).rejects.toThrow(/exited with [1-9].*in use/s);
 });
+
+test("a state folder is one relay's: a second is refused and told why, and neither a stop nor a crash leaves it locked", async () => {
+  const first = await startRelayProcess();
+  const { stateDir } = first;
+  await expect(startRelayProcess({ stateDir })).rejects.toThrow(/exited with [1-9].*has the state folder/s);
+  expect((await fetch(`${first.url}/health`)).status).toBe(200);
+  await first.kill();
+  const second = await startRelayProcess({ stateDir });
+  await second.stop();
+  await (await startRelayProcess({ stateDir })).stop();
+});

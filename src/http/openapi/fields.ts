@@ -35,7 +35,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   kind: "Which key: `signing_key`.",
   prefix: "How the key begins, to tell keys apart.",
   scope: "`admin` does everything within its tenant, `read` reads, `publish` publishes for one source.",
-  source_id: "The source it belongs to; with scope `publish`.",
+  source_id: "The source it came from.",
+  "ApiKey.source_id": "The source it publishes for; null unless its scope is `publish`.",
+  "CreatedApiKey.source_id": "The source it publishes for; null unless its scope is `publish`.",
+  "CreateApiKey.source_id": "The source it publishes for: with scope `publish`, and only then.",
   tenant_id: "With the operator token: the tenant the key is for, instead of `X-Tenant-Id`.",
   key: "The text of the key, shown this once.",
 

@@ -27,6 +27,28 @@ test("good input comes back as the schema's type", () => {
   expect(parseInput(Input, { name: "a", size: 2 })).toEqual({ name: "a", size: 2 });
 });
 
+test.each<[z.ZodType, unknown, string]>([
+  [z.string(), undefined, "is required"],
+  [z.string(), 1, "must be a text"],
+  [z.int(), 1.5, "must be a whole number"],
+  [z.int(), "1", "must be a number"],
+  [z.boolean(), "true", "must be true or false"],
+  [z.array(z.string()), {}, "must be a list"],
+  [z.strictObject({}), [], "must be an object"],
+  [z.enum(["a", "b"]), "c", 'must be "a" or "b"'],
+  [z.int().min(2), 1, "must be at least 2"],
+  [z.int().max(2), 3, "must be at most 2"],
+  [z.number().gt(2), 2, "must be more than 2"],
+  [z.string().max(2), "abc", "must have at most 2 characters"],
+  [z.array(z.int()).min(1), [], "must have at least 1 entries"],
+  [z.string().regex(/^a/, "must begin with a"), "b", "must begin with a"],
+])("a caller is told what to send: %#", (field, value, message) => {
+  const schema = z.strictObject({ field });
+  expect(() => parseInput(schema, { field: value })).toThrow(
+    expect.objectContaining({ errors: [{ path: "field", message }] }),
+  );
+});
+
 describe("bad input", () => {
   test("is refused with every bad field named, not only the first", () => {
     const error = refusal({ size: 0, parts: [{ type: "a" }, { type: 5 }] });

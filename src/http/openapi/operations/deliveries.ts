@@ -20,7 +20,7 @@ export const deliveryOperations: Operation[] = [
   {
     ...read(DELIVERY),
     summary: "Read a delivery with its attempts",
-    answers: { 200: answer("It is this.", DeliveryWithAttemptsAnswer) },
+    answers: { 200: answer("A delivery with its attempts.", DeliveryWithAttemptsAnswer) },
   },
   act(DELIVERY, "attempts", {
     id: "listAttempts",

@@ -25,7 +25,7 @@ export function list(noun: Noun, problems: Operation["problems"] = []): Operatio
     method: "get",
     path: `/v1/${noun.path}`,
     tag: noun.many,
-    summary: `List ${noun.many.toLowerCase()}, newest first`,
+    summary: `List ${noun.many.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())}, newest first`,
     access: noun.access.read,
     query: listInput(noun.query ?? {}),
     answers: {
@@ -46,7 +46,7 @@ export function read(noun: Noun): Operation {
     tag: noun.many,
     summary: `Read ${noun.one}`,
     access: noun.access.read,
-    answers: { 200: answer("It is this.", noun.row) },
+    answers: { 200: answer(`${noun.one[0]!.toUpperCase()}${noun.one.slice(1)}.`, noun.row) },
   };
 }
 
