@@ -68,6 +68,7 @@ export const RULES: Rule[] = [
       if (!exists) throw new Error(`${command}: there is no ${script ?? file}`);
     },
   },
+  coveredBy(/^node signed\.mjs$/, "test/e2e/signed-docs.test.ts", "signed-publish"),
   { command: /^npm run (format|types|lint|typecheck|knip|contract:update)$/, run: async () => {} },
   { command: /^git pull$/, run: async () => {} },
 
