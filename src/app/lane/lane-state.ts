@@ -32,8 +32,12 @@ export interface LaneDeps extends RunHeadDeps {
     rowsPerKey: number,
     now: number,
   ): Promise<LaneView>;
-  /** The lane keys of which a delivery is under way, whoever made its claim. */
-  listInFlight(tenantId: string, endpointId: string): Promise<string[]>;
+  /** What is under way, whoever made its claim: of these lane keys, or of all, which reads the whole lane. */
+  listInFlight(
+    tenantId: string,
+    endpointId: string,
+    laneKeys: string[] | null,
+  ): Promise<{ laneKey: string; lockedUntil: number }[]>;
   /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
   reportsUntil(): Promise<number>;
   /** Pumps again, and arms for what comes after. */
@@ -52,8 +56,8 @@ export interface LaneState {
   capacity: number;
   /** How long the lease of a request lasts, as the endpoint last said. */
   leaseMs: number;
-  /** Lane keys that somebody else has under way: a former object, or queues. They take room of the cap. */
-  elsewhere: Set<string>;
+  /** Lane keys that somebody else has under way, a former object or queues, and when their leases end. They take room of the cap. */
+  elsewhere: Map<string, number>;
   /** The endpoint's revision, and when, at which that was last asked; null for never. */
   elsewhereAsOf: { revision: number; at: number } | null;
   /** When the latest heads were started, in order: what they are paced by. */
@@ -67,8 +71,9 @@ export interface LaneState {
   spareAt: number | null;
   /** Whether an operator's word stopped it when it was last read. */
   isStanding: boolean;
-  /** Where the walk over a lane of many keys goes on, how far it has come, and when the next may begin. */
+  /** Where the walk over a lane of many keys goes on, where its last part began, how far it has come, and when the next may begin. */
   fromKey: string;
+  partFrom: string;
   partsWalked: number;
   /** Whether anybody called since the walk began. */
   calledAgain: boolean;
@@ -93,7 +98,7 @@ export function createLaneState(
     running: new Set(),
     capacity: 1,
     leaseMs: DEFAULT_LEASE_MS,
-    elsewhere: new Set(),
+    elsewhere: new Map(),
     elsewhereAsOf: null,
     // What was requested just before this object was made is unknown: the past second counts as full.
     starts: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
@@ -103,6 +108,7 @@ export function createLaneState(
     spareAt: null,
     isStanding: false,
     fromKey: "",
+    partFrom: "",
     partsWalked: 0,
     calledAgain: false,
     walkAgainAt: 0,

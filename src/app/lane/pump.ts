@@ -3,9 +3,10 @@ import { MAX_RATE_PER_SECOND, nextStartAt, selectRunnable, type LaneHead } from 
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import { createPayloadReader } from "../deliver/payload-reader.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
+import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
 import { runHead } from "./run-head.ts";
-import { ELSEWHERE_CHECK_MS, lookElsewhere, settleHeads, wakeForHolds } from "./settle-heads.ts";
+import { settleHeads, wakeForHolds } from "./settle-heads.ts";
 
 /** Requests of a lane without a cap of its own; many lanes share an isolate's memory. */
 const DEFAULT_CONCURRENCY = 16;
@@ -74,12 +75,15 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   if (view.lanes.length === 0) return;
   state.capacity = settings.orderingMode === "strict" ? 1 : (settings.concurrencyCap ?? DEFAULT_CONCURRENCY);
   if (await settleHeads(deps, state, view, settings, now)) {
-    state.fromKey = "";
+    // Only the part that was read has changed.
+    state.fromKey = state.partFrom;
+    state.partsWalked--;
     state.dirty = true;
     return;
   }
   if (isStanding) {
-    state.wakeAt = now + STANDING_CHECK_MS;
+    wakeBy(state, now + STANDING_CHECK_MS);
+    if (state.fromKey !== "") state.dirty = true;
     return;
   }
 
@@ -89,7 +93,7 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   const heads = view.lanes.map((lane) => toHead(state, lane, now));
   const seen = new Set(heads.map(({ laneKey }) => laneKey));
   // What is under way behind the part that was read takes room as well.
-  const unseen = [...state.running, ...state.elsewhere].filter((laneKey) => !seen.has(laneKey)).length;
+  const unseen = [...state.running, ...state.elsewhere.keys()].filter((laneKey) => !seen.has(laneKey)).length;
   const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond };
   const { start, rest, wakeAt } = selectRunnable(heads, limits, state.starts, now);
   const lanes = new Map(view.lanes.map((lane) => [lane.laneKey, lane]));
@@ -100,14 +104,11 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   }
   if (wakeAt !== null) wakeBy(state, wakeAt);
   state.leaseMs = view.lanes[0]!.deliveries[0]!.endpoint.timeoutMs + LEASE_MARGIN_MS;
-  if (rest.length > 0 && state.elsewhere.size > 0) {
-    // Others have requests under way, and only the ledger knows when they have not.
-    state.fromKey = "";
-    wakeBy(state, now + ELSEWHERE_CHECK_MS);
-  } else if (rest.length > 0) {
+  if (rest.length > 0) {
     // What there was no room for goes next, without being read again; its claims prove that it still may.
     state.spare = { ...view, lanes: rest.map(({ laneKey }) => lanes.get(laneKey)!) };
-    state.spareAt = wakeAt;
+    // Others have requests under way, and only the ledger knows when they have not.
+    state.spareAt = state.elsewhere.size > 0 ? Math.min(wakeAt ?? Infinity, now + ELSEWHERE_CHECK_MS) : wakeAt;
   } else if (state.fromKey !== "") {
     state.dirty = true;
   }
@@ -130,6 +131,7 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
   const { tenantId, endpointId, fromKey } = state;
   const view = await deps.loadLane(tenantId, endpointId, fromKey, KEYS_PER_LOAD, ROWS_PER_KEY, deps.now());
   state.partsWalked++;
+  state.partFrom = fromKey;
   // The smallest text behind the last key.
   state.fromKey = view.hasMore ? `${view.lanes.at(-1)!.laneKey}\0` : "";
   if (!view.hasMore && state.partsWalked > 1) {

@@ -103,18 +103,29 @@ export function createLaneLedger(db: D1Database) {
     },
 
     /**
-     * The lane keys of which a delivery is under way, whoever made its claim. Walks the whole lane (delivery_lane), so it is
-     * asked only by an object that has just taken over, or whose endpoint has been changed.
+     * What is under way, whoever made its claim: of these lane keys, or of all. All of them is a walk through the whole lane,
+     * for an object that has just taken over or whose endpoint has been changed; of some, no row is read behind what may be
+     * under way. delivery_lane.
      */
-    async listInFlight(tenantId: string, endpointId: string): Promise<string[]> {
+    async listInFlight(
+      tenantId: string,
+      endpointId: string,
+      laneKeys: string[] | null,
+    ): Promise<{ laneKey: string; lockedUntil: number }[]> {
+      const ofAll = `delivery d where d.endpoint_id = ?2 and d.terminal_at is null and d.lane_key is not null and ?3 is null`;
+      const ofSome = `(select value as lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
+            and x.lane_key = value and x.terminal_at is null and x.lane_key is not null) as first from json_each(?3)) h
+          cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
+            and d.lane_key is not null and d.lane_position <= max(h.first, 0)
+          where true`;
       const { results } = await db
         .prepare(
-          `select lane_key from delivery
-           where endpoint_id = ?2 and ${OPEN_IN_LANE} and status = 'processing' and +tenant_id = ?1`,
+          `select d.lane_key, d.locked_until from ${laneKeys === null ? ofAll : ofSome}
+             and d.status = 'processing' and +d.tenant_id = ?1`,
         )
-        .bind(tenantId, endpointId)
-        .all<Row>();
-      return results.map((row) => row["lane_key"] as string);
+        .bind(tenantId, endpointId, laneKeys && JSON.stringify(laneKeys))
+        .all<{ lane_key: string; locked_until: number }>();
+      return results.map((row) => ({ laneKey: row.lane_key, lockedUntil: row.locked_until }));
     },
 
     /**

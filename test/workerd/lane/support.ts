@@ -152,6 +152,17 @@ export async function createLaneFixture(endpoint: Record<string, unknown> = {}):
   return fixture;
 }
 
+/** Leaves no work behind. */
+export const cancelAll = ({ db, endpointId }: LaneFixture) =>
+  db
+    .prepare("update delivery set status = 'cancelled', terminal_at = 1 where endpoint_id = ? and terminal_at is null")
+    .bind(endpointId)
+    .run();
+
+/** The names of what is under way by the ledger. */
+export const inFlightOf = async (fixture: LaneFixture) =>
+  (await fixture.rows()).filter(({ status }) => status === "processing").map(({ name }) => name);
+
 /** Runs one lane after another until nothing is open, and jumps to where the next thing is due. */
 export async function drain(fixture: LaneFixture, next: () => Lane[], maxRounds = 200): Promise<void> {
   for (let round = 0; round < maxRounds; round++) {

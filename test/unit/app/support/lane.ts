@@ -126,8 +126,12 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
         region: null,
       });
     },
-    listInFlight: async () =>
-      rows.flatMap(({ delivery }) => (delivery.status === "processing" ? [delivery.laneKey] : [])),
+    listInFlight: async (_tenant, _endpoint, laneKeys) =>
+      rows.flatMap(({ delivery: { status, laneKey, lockedUntil } }) =>
+        status === "processing" && (laneKeys?.includes(laneKey) ?? true)
+          ? [{ laneKey, lockedUntil: lockedUntil! }]
+          : [],
+      ),
     claimHead: async (...args) => claim(...args),
     async closeAndClaim(closing, ...args) {
       close(closing);
