@@ -1,3 +1,5 @@
+import { nextStartAt } from "./lane-pace.ts";
+
 /** The first open delivery of one lane key, as the ledger had it. Times in ms since 1970 UTC. */
 export interface LaneHead {
   laneKey: string;
@@ -15,13 +17,16 @@ export interface LaneLimits {
   ratePerSecond: number | null;
 }
 
-/** The highest rate an endpoint may have. */
-export const MAX_RATE_PER_SECOND = 1_000;
+/** What an operator may have changed. `pausedAt` also while its tenant is suspended. */
+interface LaneStanding {
+  revision: number;
+  laneGeneration: number;
+  pausedAt: number | null;
+  disabledAt: number | null;
+  deletedAt: number | null;
+}
 
 const LEASE_CHECK_MS = 5_000;
-
-/** Requests are counted over this much more than a second, so that neighbours in time do not meet on the wire. */
-const RATE_WINDOW_MS = 1_020;
 
 /**
  * Which heads to start now, in their order, and when to look again. Heads in flight take their share of the cap, whoever
@@ -65,17 +70,19 @@ export function selectRunnable(
   return { start, rest, wakeAt: wakes.length > 0 ? Math.min(...wakes) : null };
 }
 
-/**
- * The first moment from `now` on at which one more request keeps the rate: never more than `ratePerSecond` starts in any
- * one second, and spread over it rather than all at its beginning. `starts` in order of time.
- */
-export function nextStartAt(ratePerSecond: number | null, starts: number[], now: number): number {
-  if (ratePerSecond === null) return now;
-  const nth = starts.at(-ratePerSecond);
-  const last = starts.at(-1);
-  const windowAt = nth === undefined ? now : nth + RATE_WINDOW_MS;
-  const gapAt = last === undefined ? now : last + Math.floor(800 / ratePerSecond);
-  return Math.max(now, windowAt, gapAt);
+/** Whether a claim that was proved a while ago would still be: neither the endpoint nor its tenant has been changed since. */
+export function isAsClaimed(
+  settings: LaneStanding | null,
+  { revision, generation }: { revision: number; generation: number },
+): boolean {
+  return (
+    settings !== null &&
+    settings.revision === revision &&
+    settings.laneGeneration === generation &&
+    settings.pausedAt === null &&
+    settings.disabledAt === null &&
+    settings.deletedAt === null
+  );
 }
 
 /** Work goes through a lane where something holds it to an order or a limit, or may take longer than a queue's consumer. */

@@ -1,6 +1,7 @@
-import { MAX_RATE_PER_SECOND } from "../../core/lane.ts";
+import { MAX_RATE_PER_SECOND, type Turn } from "../../core/lane-pace.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { RunHeadDeps } from "./run-head.ts";
+import type { Pace } from "./turn.ts";
 
 export interface LaneSettings {
   revision: number;
@@ -60,10 +61,7 @@ export interface LaneState {
   elsewhere: Map<string, number>;
   /** The endpoint's revision, and when, at which that was last asked; null for never. */
   elsewhereAsOf: { revision: number; at: number } | null;
-  /** When the latest heads were started, in order: what they are paced by. */
-  starts: number[];
-  /** When their requests were made, which is what the rate is a promise about. */
-  requests: number[];
+  pace: Pace;
   /** Lane keys that wait because of a fault of ours: until when, and how often it has happened. */
   faults: Map<string, { until: number; count: number }>;
   /** Heads that were read and found no room, and when the rate has some. */
@@ -101,8 +99,12 @@ export function createLaneState(
     elsewhere: new Map(),
     elsewhereAsOf: null,
     // What was requested just before this object was made is unknown: the past second counts as full.
-    starts: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
-    requests: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
+    pace: {
+      turns: new Set(
+        Array.from({ length: MAX_RATE_PER_SECOND }, (): Turn => ({ begunAt: now, at: now, stage: "sent" })),
+      ),
+      waiting: [],
+    },
     faults: new Map(),
     spare: null,
     spareAt: null,

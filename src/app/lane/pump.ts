@@ -1,5 +1,6 @@
 import { relayFaultDelayMs } from "../../core/delivery-end.ts";
-import { MAX_RATE_PER_SECOND, nextStartAt, selectRunnable, type LaneHead } from "../../core/lane.ts";
+import { beginningsOf } from "../../core/lane-pace.ts";
+import { selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import { createPayloadReader } from "../deliver/payload-reader.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
@@ -7,6 +8,7 @@ import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
 import { runHead } from "./run-head.ts";
 import { settleHeads, wakeForHolds } from "./settle-heads.ts";
+import { takeTurn } from "./turn.ts";
 
 /** Requests of a lane without a cap of its own; many lanes share an isolate's memory. */
 const DEFAULT_CONCURRENCY = 16;
@@ -95,7 +97,7 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   // What is under way behind the part that was read takes room as well.
   const unseen = [...state.running, ...state.elsewhere.keys()].filter((laneKey) => !seen.has(laneKey)).length;
   const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond };
-  const { start, rest, wakeAt } = selectRunnable(heads, limits, state.starts, now);
+  const { start, rest, wakeAt } = selectRunnable(heads, limits, beginningsOf(state.pace.turns), now);
   const lanes = new Map(view.lanes.map((lane) => [lane.laneKey, lane]));
   for (const { laneKey } of start) {
     // Where a rate counts every start, each has to be let through on its own.
@@ -164,13 +166,13 @@ async function startKey(
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
   state.running.add(laneKey);
-  if (ratePerSecond !== null) state.starts = withLatest(state.starts, deps.now());
+  const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
   const readPayload = createPayloadReader(deps.getPayload);
-  const paced = ratePerSecond === null ? deps : { ...deps, send: sendInTurn(deps, state, ratePerSecond) };
-  const result = await runHead(paced, readPayload, deliveries, region, state.generation).catch((error) => {
+  const result = await runHead(deps, readPayload, deliveries, region, state.generation, turn).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
   });
+  turn?.end();
   if (result === "fault") {
     const count = (state.faults.get(laneKey)?.count ?? 0) + 1;
     state.faults.set(laneKey, { count, until: deps.now() + relayFaultDelayMs(count) });
@@ -182,18 +184,3 @@ async function startKey(
   state.running.delete(laneKey);
   await deps.pumpAgain();
 }
-
-/** Some heads wait longer for the ledger than others; the rate holds for their requests all the same. */
-function sendInTurn(deps: LaneDeps, state: LaneState, ratePerSecond: number): LaneDeps["send"] {
-  return async (request) => {
-    for (let now = deps.now(); ; now = deps.now()) {
-      const at = nextStartAt(ratePerSecond, state.requests, now);
-      if (at <= now) break;
-      await deps.sleep(at - now);
-    }
-    state.requests = withLatest(state.requests, deps.now());
-    return deps.send(request);
-  };
-}
-
-const withLatest = (times: number[], now: number) => [...times.slice(-MAX_RATE_PER_SECOND), now];

@@ -1,8 +1,10 @@
+import { isAsClaimed } from "../../core/lane.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { keepReport } from "../deliver/keep-report.ts";
 import type { PayloadReader } from "../deliver/payload-reader.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
+import { abandonedReport } from "./abandoned-report.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { makeRequest } from "../deliver/send-attempt.ts";
 
@@ -11,12 +13,23 @@ type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 export interface RunHeadDeps extends DeliverDeps {
   claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
   closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
+  /** How the lane is to be run; null when there is no such endpoint. */
+  loadSettings(tenantId: string, endpointId: string): Promise<Parameters<typeof isAsClaimed>[0]>;
   endHead(
     ref: DeliveryRef & { tenantId: string; endpoint: { revision: number } },
     end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
     now: number,
   ): Promise<void>;
 }
+
+/** What a request waits for besides: a rate. */
+export interface HeadTurn {
+  beforeClaim(): Promise<void>;
+  beforeRequest(): Promise<void>;
+}
+
+/** A claim whose answer came this late, or whose turn did, is proved once more before its request is made. */
+const CLAIM_IS_OLD_MS = 1_000;
 
 /** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
 interface Ready {
@@ -37,17 +50,25 @@ export async function runHead(
   deliveries: LoadedDelivery[],
   region: string | null,
   generation: number,
+  turn: HeadTurn | null,
 ): Promise<"done" | "lost" | "fault"> {
   const [head, ...following] = deliveries;
   const first = await getReady(deps, readPayload, head!, region);
   if (first === "fault") return "fault";
   if (first === "ended") return "done";
+  await turn?.beforeClaim();
   let startedAt = deps.now();
   // A claim whose answer was lost is taken up by its token.
   const claimFirst = () => deps.claimHead(first.claim, generation, startedAt);
   if (!(await claimFirst().catch(claimFirst))) return "lost";
 
   for (let current: Ready = first; ;) {
+    await turn?.beforeRequest();
+    if (deps.now() - startedAt > CLAIM_IS_OLD_MS && !(await isStillClaimed(deps, current, generation))) {
+      // It was not sent, and need not wait for its lease to say so.
+      await keepReport(deps, abandonedReport({ ...current.delivery, ...asClaimed(current, startedAt) }, deps.now()));
+      return "lost";
+    }
     const behind = following.shift();
     const [report, next] = await Promise.all([
       makeRequest(deps, { ...current, ...current.claim, startedAt }),
@@ -66,6 +87,19 @@ export async function runHead(
       isClaimed = await close().catch(close);
     }
   }
+}
+
+/** Whether the endpoint is as the claim had it; one who cannot be asked, twice, has not said so. */
+async function isStillClaimed(deps: RunHeadDeps, { claim }: Ready, generation: number): Promise<boolean> {
+  const ask = () => deps.loadSettings(claim.tenantId, claim.endpointId);
+  const settings = await ask()
+    .catch(ask)
+    .catch(() => null);
+  return isAsClaimed(settings, { revision: claim.endpointRevision, generation });
+}
+
+function asClaimed({ claim }: Ready, startedAt: number) {
+  return { attemptCount: claim.attemptNumber, token: claim.token, lastAttemptAt: startedAt };
 }
 
 /** What is refused for good is ended here: there will be no request. */

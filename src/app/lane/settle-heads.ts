@@ -1,7 +1,7 @@
 import { endOfWait, headHoldEndsAt } from "../../core/lane-end.ts";
-import type { LoadedDelivery } from "../deliver/prepare.ts";
 import { recordAttempt } from "../deliver/record-attempt.ts";
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
+import { abandonedReport } from "./abandoned-report.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
 
 /** Ends heads whose waiting has ended and takes back leases that have; says whether the lane must be read again. */
@@ -63,22 +63,4 @@ export function wakeForHolds(state: LaneState, view: LaneView, { maxHeadHoldSeco
     const endsAt = headHoldEndsAt({ ...head, resumedAt: head.endpoint.resumedAt, maxHeadHoldSeconds });
     if (endsAt !== null) wakeBy(state, endsAt);
   }
-}
-
-function abandonedReport(head: LoadedDelivery, now: number) {
-  return {
-    ...head,
-    attemptNumber: head.attemptCount,
-    token: head.token!,
-    endpointUrl: head.endpoint.url,
-    lane: null,
-    scheduledAt: head.scheduledAt ?? now,
-    requestedAt: head.lastAttemptAt ?? now,
-    respondedAt: now,
-    wire: { kind: "abandoned" as const },
-    retryAfterMs: null,
-    responseBodySha256: null,
-    responseHeadersJson: null,
-    partnerRequestId: null,
-  };
 }

@@ -57,13 +57,7 @@ export function createLaneLedger(db: D1Database) {
       now: number,
     ): Promise<LaneView> {
       const [settings, rows, blocks, secrets] = await db.batch<Row>([
-        db
-          .prepare(
-            `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
-                    lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at
-             from endpoint ep cross join tenant t on t.id = ep.tenant_id where ep.tenant_id = ? and ep.id = ?`,
-          )
-          .bind(tenantId, endpointId),
+        selectSettings(db, tenantId, endpointId),
         db
           .prepare(
             `with recursive head (lane_key, n) as (
@@ -100,6 +94,12 @@ export function createLaneLedger(db: D1Database) {
         hasMore: lanes.length === maxKeys,
         region: rows!.meta.served_by_region ?? null,
       };
+    },
+
+    /** How the lane is to be run, and no more. Primary keys. */
+    async loadSettings(tenantId: string, endpointId: string): Promise<LaneSettings | null> {
+      const row = await selectSettings(db, tenantId, endpointId).first<Row>();
+      return row && toSettings(row);
     },
 
     /**
@@ -235,6 +235,16 @@ export function createLaneLedger(db: D1Database) {
       ]);
     },
   };
+}
+
+function selectSettings(db: D1Database, tenantId: string, endpointId: string): D1PreparedStatement {
+  return db
+    .prepare(
+      `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
+              lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at
+       from endpoint ep cross join tenant t on t.id = ep.tenant_id where ep.tenant_id = ? and ep.id = ?`,
+    )
+    .bind(tenantId, endpointId);
 }
 
 /** Open deliveries with the key of `head`. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { nextStartAt, routeOf, selectRunnable, type LaneHead } from "../../../src/core/lane.ts";
+import { isAsClaimed, routeOf, selectRunnable, type LaneHead } from "../../../src/core/lane.ts";
 
 const SEED = { seed: 20_262, numRuns: 300 };
 const T0 = 1_790_000_000_000;
@@ -171,66 +171,23 @@ describe("selectRunnable", () => {
   });
 });
 
-describe("nextStartAt", () => {
-  test("without a rate is now", () => {
-    expect(nextStartAt(null, [T0, T0, T0], T0)).toBe(T0);
+describe("isAsClaimed", () => {
+  const settings = { revision: 3, laneGeneration: 1, pausedAt: null, disabledAt: null, deletedAt: null };
+  const claim = { revision: 3, generation: 1 };
+
+  test("while nothing has changed a claim stands", () => {
+    expect(isAsClaimed(settings, claim)).toBe(true);
   });
 
-  test("whenever requests are asked for, no more than the rate start in any one second", () => {
-    const asks = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 120 });
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), asks, (rate, gaps) => {
-        let now = T0;
-        const starts: number[] = [];
-        for (const gap of gaps) {
-          now = nextStartAt(rate, starts, now + gap);
-          starts.push(now);
-        }
-        for (const [i, at] of starts.entries()) {
-          expect(starts.slice(i).filter((other) => other < at + SECOND_MS).length).toBeLessThanOrEqual(rate);
-        }
-      }),
-      SEED,
-    );
-  });
-
-  test("asking again at the time it said is granted then, and never sooner", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), anyStarts, (rate, starts) => {
-        const at = nextStartAt(rate, starts, T0);
-        expect(nextStartAt(rate, starts, at)).toBe(at);
-        if (at > T0) expect(nextStartAt(rate, starts, at - 1)).toBe(at);
-      }),
-      SEED,
-    );
-  });
-
-  test.each([1, 3, 10, 50, 333, 1_000])(
-    "a thousand queued at %i a second take about as long as they must, with no straggler",
-    (rate) => {
-      const starts: number[] = [];
-      let now = T0;
-      for (let n = 0; n < 1_000; n++) starts.push((now = nextStartAt(rate, starts, now)));
-      const tookMs = starts.at(-1)! - T0;
-      const leastMs = (Math.ceil(1_000 / rate) - 1) * SECOND_MS;
-      expect(tookMs).toBeGreaterThanOrEqual(leastMs);
-      expect(tookMs).toBeLessThanOrEqual((1_000 / rate) * SECOND_MS * 1.05 + 50);
-      const longestGapMs = Math.max(...starts.slice(1).map((at, i) => at - starts[i]!));
-      expect(longestGapMs).toBeLessThanOrEqual(1_020);
-    },
-  );
-
-  test("spreads a second's requests over it rather than making them all at its beginning", () => {
-    const starts: number[] = [];
-    for (let n = 0; n < 10; n++) starts.push(nextStartAt(10, starts, T0));
-    expect(starts.filter((at) => at < T0 + 400).length).toBeLessThanOrEqual(5);
-  });
-
-  test("a past second that counts as full lets nothing start before it is over", () => {
-    for (const rate of [1, 10, 1_000]) {
-      const starts = Array.from({ length: 1_000 }, () => T0);
-      expect(nextStartAt(rate, starts, T0 + 1)).toBeGreaterThanOrEqual(T0 + SECOND_MS);
-    }
+  test.each([
+    ["an endpoint that is gone", null],
+    ["another revision", { ...settings, revision: 4 }],
+    ["another object's lane", { ...settings, laneGeneration: 2 }],
+    ["a pause", { ...settings, pausedAt: T0 }],
+    ["a disabled endpoint", { ...settings, disabledAt: T0 }],
+    ["a deleted endpoint", { ...settings, deletedAt: T0 }],
+  ])("%s ends it", (_what, changed) => {
+    expect(isAsClaimed(changed, claim)).toBe(false);
   });
 });
 

@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { expect } from "vitest";
 import { AppError } from "../../../src/app/app-error.ts";
 import type { AttemptReport } from "../../../src/app/deliver/report.ts";
 import { createLaneState, type LaneDeps, type LaneState } from "../../../src/app/lane/lane-state.ts";
@@ -151,6 +152,9 @@ export async function createLaneFixture(endpoint: Record<string, unknown> = {}):
   };
   return fixture;
 }
+
+export const patch = async ({ tenant, endpointId }: LaneFixture, change: object) =>
+  expect((await tenant.api.patch(`/v1/endpoints/${endpointId}`, change)).status).toBe(200);
 
 /** Leaves no work behind. */
 export const cancelAll = ({ db, endpointId }: LaneFixture) =>

@@ -126,6 +126,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
         region: null,
       });
     },
+    loadSettings: async () => structuredClone(scene.settings),
     listInFlight: async (_tenant, _endpoint, laneKeys) =>
       rows.flatMap(({ delivery: { status, laneKey, lockedUntil } }) =>
         status === "processing" && (laneKeys?.includes(laneKey) ?? true)
@@ -225,7 +226,8 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     async settle() {
       do {
         await new Promise((resolve) => setImmediate(resolve));
-      } while (background > waiting.length || scene.state.pumping !== null);
+        // Who waits for a turn at the ledger waits for another's request.
+      } while (background > waiting.length + scene.state.pace.waiting.length || scene.state.pumping !== null);
     },
     /** Lets time pass as the object does: pumps when it was asked to, and ends requests when they are answered. */
     async runFor(ms: number) {
