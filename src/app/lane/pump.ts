@@ -15,8 +15,9 @@ const DEFAULT_CONCURRENCY = 16;
 const KEYS_PER_LOAD = 64;
 /** Rows loaded of each key: what stands behind the head is claimed with the head's close. */
 const ROWS_PER_KEY = 16;
-/** While a lane stands still by an operator's word, its clocks are looked at this often. */
+/** While a lane stands still by an operator's word, its clocks are looked at this often, the parts of a long one apart. */
 const STANDING_CHECK_MS = 60_000;
+const STANDING_PART_MS = 1_000;
 const LEDGER_RETRY_MS = 2_000;
 const PAUSE_PER_PART_MS = 20;
 
@@ -84,8 +85,7 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
     return;
   }
   if (isStanding) {
-    wakeBy(state, now + STANDING_CHECK_MS);
-    if (state.fromKey !== "") state.dirty = true;
+    state.wakeAt = now + (state.fromKey === "" ? STANDING_CHECK_MS : STANDING_PART_MS);
     return;
   }
 

@@ -83,7 +83,7 @@ export function createActLedger(db: D1Database) {
                iif(ep.route = 'queue', null, iif(
                  exists (select 1 from lane_block b where ${BLOCKED_HEAD}),
                  coalesce((select min(x.lane_position) from delivery x where ${SAME_LANE}), 0) - 1,
-                 coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0) + 1))
+                 max(0, coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0)) + 1))
              from delivery d
              cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
              cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id

@@ -46,7 +46,8 @@ export function createLaneLedger(db: D1Database) {
   return {
     /**
      * Up to `maxKeys` lane keys from `fromKey` on, each with its first rows: one row a lane is read to find the next
-     * (`select distinct` would walk the whole lane), whatever waits behind. delivery_lane.
+     * (`select distinct` would walk the whole lane), whatever waits behind. Of a key of which something was under way before it
+     * was one, that comes first: nothing goes before it has ended. delivery_lane.
      */
     async loadLane(
       tenantId: string,
@@ -66,13 +67,19 @@ export function createLaneLedger(db: D1Database) {
                union all
                select (select lane_key from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
                        and lane_key > head.lane_key order by lane_key limit 1), n + 1
-               from head where head.lane_key is not null and n < ?4)
+               from head where head.lane_key is not null and n < ?4),
+             first (lane_key, lane_position) as materialized (
+               select lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
+                 and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null)
+               from head where lane_key is not null),
+             h (lane_key, lane_position) as materialized (
+               select lane_key, iif(lane_position > 0, lane_position, coalesce((
+                 select min(x.lane_position) from delivery x where ${inFlightBefore("?2", "first.lane_key")}), lane_position))
+               from first)
              select ${LOADED_COLUMNS}
-             from (select lane_key, (select min(lane_position) from delivery x where x.endpoint_id = ?2
-                     and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null) as first
-                   from head where lane_key is not null) h
+             from h
              cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
-               and d.lane_key is not null and d.lane_position >= h.first and d.lane_position < h.first + ?5
+               and d.lane_key is not null and d.lane_position >= h.lane_position and d.lane_position < h.lane_position + ?5
              ${LOADED_JOINS}
              where d.tenant_id = ?1
              order by d.lane_key, d.lane_position`,
@@ -269,7 +276,16 @@ function toLaneHead(row: Row) {
 }
 
 /**
- * Rule 5 for lanes: besides what every claim proves, that this is the head (rows in flight count) and not blocked. So two
+ * Rows `x` of a lane key that were in flight already when it became one (rule 4): at positions that nothing else is given
+ * but the replay of a blocked head. Most lanes have none.
+ */
+const inFlightBefore = (endpointId: string, laneKey: string) => `x.endpoint_id = ${endpointId}
+  and x.lane_key = ${laneKey} and x.terminal_at is null and x.lane_key is not null and x.lane_position <= 0
+  and x.status = 'processing'`;
+
+/**
+ * Rule 5 for lanes: besides what every claim proves, that this is the head (rows in flight count), that nothing else of its
+ * lane is in flight from before it was one, and that it is not blocked. So two
  * objects of one lane, or one and a watchdog, may cost time and never order.
  */
 function claimHead(db: D1Database, claim: Claim, generation: number, now: number): D1PreparedStatement {
@@ -283,6 +299,7 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
            select min(x.lane_position) from delivery x
            where x.endpoint_id = ?3 and x.lane_key = delivery.lane_key and x.terminal_at is null
              and x.lane_key is not null)
+         and not exists (select 1 from delivery x where ${inFlightBefore("?3", "delivery.lane_key")})
          and not exists (
            select 1 from ${standingBlocks("?7")} where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
          and exists (

@@ -23,7 +23,7 @@ export function createRerouteLedger(db: D1Database) {
     /**
      * Changes how an endpoint is routed and, when `moves`, re-keys its open deliveries in the order of their acceptance, in
      * one transaction: a publish commits before it or after it, and no claim sees the half of it. Deliveries in flight keep
-     * token and lease, and stand first, so that no other starts beside them. Null when the endpoint is not as `revision` says.
+     * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is not as `revision` says.
      *
      * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change.
      */
@@ -111,7 +111,8 @@ function moveOpen(
        from (
          select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY} as key,
            row_number() over (
-             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no) as position
+             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
+             - sum(d.status = 'processing') over (partition by ${LANE_KEY}) as position
          from (${open("lane_key is not null")}
                union all ${open("lane_key is null and status = 'pending'")}
                union all ${open("lane_key is null and status = 'processing'")}) d

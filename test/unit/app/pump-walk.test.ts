@@ -9,15 +9,15 @@ test("while a lane of many keys stands still, what expires in any of them ends w
   const scene = laneScene({ orderingMode: "keyed", pausedAt: T0 });
   for (let n = 0; n < 640; n++) scene.add(`k${padded(n)}`, [`e${n}`], { expiresAt: T0 + MINUTE_MS });
   await scene.wake();
-  expect(scene.loads).toHaveLength(11);
   await scene.runFor(2 * MINUTE_MS);
   expect(new Set(Array.from({ length: 640 }, (_, n) => scene.row(`e${n}`).status))).toEqual(new Set(["expired"]));
 });
 
-test("what stands still is looked through once a minute, and no more often", async () => {
+test("what stands still is looked through once a minute, sixty-four keys a second, and no more often", async () => {
   const scene = laneScene({ orderingMode: "keyed", disabledAt: T0 });
   for (let n = 0; n < 200; n++) scene.add(`k${padded(n)}`, [`e${n}`]);
   await scene.wake();
+  expect(scene.loads).toHaveLength(1);
   await scene.runFor(10 * MINUTE_MS);
   expect(scene.loads.length).toBeLessThanOrEqual(4 * 11);
 });

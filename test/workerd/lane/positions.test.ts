@@ -4,7 +4,7 @@ import type { Endpoint } from "../../../src/core/model.ts";
 import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
-import { createLaneFixture, drain, type LaneFixture } from "./support.ts";
+import { cancelAll, createLaneFixture, drain, type LaneFixture } from "./support.ts";
 
 /** Open rows as `name key position`, in the order of their lanes; an event's own lane is written `own`. */
 async function lanesOf(fixture: LaneFixture): Promise<string[]> {
@@ -148,7 +148,7 @@ test("made strict, an endpoint makes no request while one is under way that was 
   const claim = claimOf(fixture, second!);
   expect((await fixture.deps.claimDeliveries([claim], fixture.now())).size).toBe(1);
   await reroute(fixture, "strict", "lane");
-  expect(await lanesOf(fixture)).toEqual(["k/1  1", "k/0  2", "k/2  3"]);
+  expect(await lanesOf(fixture)).toEqual(["k/1  0", "k/0  1", "k/2  2"]);
   const lane = fixture.createLane();
   // The request may end without a word to the lane, which looks again before the lease does.
   const runAt = fixture.now();
@@ -157,6 +157,21 @@ test("made strict, an endpoint makes no request while one is under way that was 
   await end(fixture, claim.eventId);
   await lane.run();
   expect(fixture.sent.map(({ name }) => name)).toEqual(["k/0", "k/2"]);
+});
+
+test("what is in flight stands at positions up to 0, in the order of acceptance, and what joins comes behind what waits", async () => {
+  const fixture = await createLaneFixture({ ordering_mode: "unordered" });
+  const [, second, , fourth] = await fixture.publishAll(["k/0", "k/1", "j/0", "j/1"]);
+  const claims = [fourth!, second!].map((id) => ({ ...claimOf(fixture, id), token: id }));
+  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(2);
+  await reroute(fixture, "strict", "lane");
+  expect(await lanesOf(fixture)).toEqual(["k/1  -1", "j/1  0", "k/0  1", "j/0  2"]);
+  await reroute(fixture, "keyed", "lane");
+  expect(await lanesOf(fixture)).toEqual(["j/1 j 0", "j/0 j 1", "k/1 k 0", "k/0 k 1"]);
+  await end(fixture, ...(await fixture.rows()).map((row) => (row["status"] === "pending" ? row["event_id"] : "")));
+  await fixture.publishAll(["k/2", "k/3"]);
+  expect((await lanesOf(fixture)).filter((row) => row.startsWith("k"))).toEqual(["k/1 k 0", "k/2 k 1", "k/3 k 2"]);
+  await cancelAll(fixture);
 });
 
 test("what is in flight keeps token, lease and number through every move, and its end counts", async () => {
