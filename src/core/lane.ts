@@ -10,11 +10,23 @@ export interface LaneHead {
   blocked: boolean;
   /** Not before this, because of a fault of ours; null when there was none. */
   notBefore: number | null;
+  /** What it will have in memory at most: see peakPayloadBytes. */
+  payloadBytes: number;
 }
 
 export interface LaneLimits {
   concurrencyCap: number;
   ratePerSecond: number | null;
+  /** Payloads in memory by what is under way. */
+  heldBytes: number;
+}
+
+/** A lane has no more payloads than this in memory, but that one request is always let through; an isolate has many lanes. */
+export const MAX_HELD_BYTES = 32 * 1024 * 1024;
+
+/** The most that a key has in memory while its deliveries go one after the other, each with the next prepared behind it. */
+export function peakPayloadBytes(sizes: number[]): number {
+  return Math.max(...sizes.map((size, i) => size + (sizes[i + 1] ?? 0)));
 }
 
 /** What an operator may have changed. `pausedAt` also while its tenant is suspended. */
@@ -30,7 +42,8 @@ const LEASE_CHECK_MS = 5_000;
 
 /**
  * Which heads to start now, in their order, and when to look again. Heads in flight take their share of the cap, whoever
- * started them; `starts` are the moments of the last requests. `rest` could start but for cap and rate. `wakeAt` is null when
+ * started them; `starts` are the moments of the last requests. `rest` could start but for cap, rate and memory, in which
+ * nothing small goes before something large. `wakeAt` is null when
  * only a wake or the end of a request can change anything.
  */
 export function selectRunnable(
@@ -43,6 +56,8 @@ export function selectRunnable(
   const rest: LaneHead[] = [];
   const wakes: number[] = [];
   let inFlight = heads.filter(({ status }) => status === "processing").length;
+  let { heldBytes } = limits;
+  let hasMemory = true;
   const taken = [...starts];
   for (const head of heads) {
     if (head.status === "processing") {
@@ -56,13 +71,15 @@ export function selectRunnable(
     if (head.blocked) continue;
     const dueAt = Math.max(head.nextAttemptAt, head.notBefore ?? 0);
     const rateAt = nextStartAt(limits.ratePerSecond, taken, now);
+    if (dueAt <= now) hasMemory &&= heldBytes === 0 || heldBytes + head.payloadBytes <= MAX_HELD_BYTES;
     if (dueAt > now) wakes.push(dueAt);
-    else if (inFlight >= limits.concurrencyCap) rest.push(head);
+    else if (inFlight >= limits.concurrencyCap || !hasMemory) rest.push(head);
     else if (rateAt > now) {
       wakes.push(rateAt);
       rest.push(head);
     } else {
       start.push(head);
+      heldBytes += head.payloadBytes;
       taken.push(now);
       inFlight++;
     }

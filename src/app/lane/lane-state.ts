@@ -51,8 +51,8 @@ export interface LaneState {
   endpointId: string;
   /** A lane that was moved is another object's, and the ledger gives this one no claim. */
   generation: number;
-  /** Lane keys with a request under way in this object. */
-  running: Set<string>;
+  /** Lane keys with a request under way in this object, and what payloads of theirs are in memory at most. */
+  running: Map<string, number>;
   /** How many may be, as the settings last said. */
   capacity: number;
   /** How long the lease of a request lasts, as the endpoint last said. */
@@ -93,7 +93,7 @@ export function createLaneState(
     tenantId,
     endpointId,
     generation,
-    running: new Set(),
+    running: new Map(),
     capacity: 1,
     leaseMs: DEFAULT_LEASE_MS,
     elsewhere: new Map(),

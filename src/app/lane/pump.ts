@@ -1,8 +1,7 @@
 import { relayFaultDelayMs } from "../../core/delivery-end.ts";
 import { beginningsOf } from "../../core/lane-pace.ts";
-import { selectRunnable, type LaneHead } from "../../core/lane.ts";
+import { peakPayloadBytes, selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
-import { createPayloadReader } from "../deliver/payload-reader.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
@@ -92,17 +91,20 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   wakeForHolds(state, view, settings);
   // Of a strict lane the head alone may be under way, and its claim proves that.
   if (settings.orderingMode !== "strict") await lookElsewhere(deps, state, settings, now);
-  const heads = view.lanes.map((lane) => toHead(state, lane, now));
+  // Where a rate counts every start, each has to be let through on its own.
+  const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
+  const heads = view.lanes.map((lane) => toHead(state, lane, reach, now));
   const seen = new Set(heads.map(({ laneKey }) => laneKey));
   // What is under way behind the part that was read takes room as well.
-  const unseen = [...state.running, ...state.elsewhere.keys()].filter((laneKey) => !seen.has(laneKey)).length;
-  const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond };
+  const unseen = [...state.running.keys(), ...state.elsewhere.keys()].filter((laneKey) => !seen.has(laneKey)).length;
+  const heldBytes = [...state.running.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond, heldBytes };
   const { start, rest, wakeAt } = selectRunnable(heads, limits, beginningsOf(state.pace.turns), now);
   const lanes = new Map(view.lanes.map((lane) => [lane.laneKey, lane]));
-  for (const { laneKey } of start) {
-    // Where a rate counts every start, each has to be let through on its own.
-    const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
-    deps.background(startKey(deps, state, settings, lanes.get(laneKey)!.deliveries.slice(0, reach), view.region));
+  for (const head of start) {
+    const deliveries = lanes.get(head.laneKey)!.deliveries.slice(0, reach);
+    state.running.set(head.laneKey, head.payloadBytes);
+    deps.background(startKey(deps, state, settings, deliveries, view.region));
   }
   if (wakeAt !== null) wakeBy(state, wakeAt);
   state.leaseMs = view.lanes[0]!.deliveries[0]!.endpoint.timeoutMs + LEASE_MARGIN_MS;
@@ -144,7 +146,12 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
   return view;
 }
 
-function toHead(state: LaneState, { laneKey, blocked, deliveries }: LaneView["lanes"][number], now: number): LaneHead {
+function toHead(
+  state: LaneState,
+  { laneKey, blocked, deliveries }: LaneView["lanes"][number],
+  reach: number,
+  now: number,
+): LaneHead {
   const head = deliveries[0]!;
   return {
     laneKey,
@@ -153,6 +160,7 @@ function toHead(state: LaneState, { laneKey, blocked, deliveries }: LaneView["la
     lockedUntil: state.running.has(laneKey) ? null : head.lockedUntil,
     blocked,
     notBefore: state.faults.get(laneKey)?.until ?? null,
+    payloadBytes: peakPayloadBytes(deliveries.slice(0, reach).map(({ event }) => event.payloadSize)),
   };
 }
 
@@ -165,10 +173,8 @@ async function startKey(
   region: string | null,
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
-  state.running.add(laneKey);
   const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
-  const readPayload = createPayloadReader(deps.getPayload);
-  const result = await runHead(deps, readPayload, deliveries, region, state.generation, turn).catch((error) => {
+  const result = await runHead(deps, deliveries, region, state.generation, turn).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
   });

@@ -2,7 +2,6 @@ import { isAsClaimed } from "../../core/lane.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { keepReport } from "../deliver/keep-report.ts";
-import type { PayloadReader } from "../deliver/payload-reader.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
 import { abandonedReport } from "./abandoned-report.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
@@ -46,14 +45,13 @@ interface Ready {
  */
 export async function runHead(
   deps: RunHeadDeps,
-  readPayload: PayloadReader,
   deliveries: LoadedDelivery[],
   region: string | null,
   generation: number,
   turn: HeadTurn | null,
 ): Promise<"done" | "lost" | "fault"> {
   const [head, ...following] = deliveries;
-  const first = await getReady(deps, readPayload, head!, region);
+  const first = await getReady(deps, head!, region);
   if (first === "fault") return "fault";
   if (first === "ended") return "done";
   await turn?.beforeClaim();
@@ -72,7 +70,7 @@ export async function runHead(
     const behind = following.shift();
     const [report, next] = await Promise.all([
       makeRequest(deps, { ...current, ...current.claim, startedAt }),
-      behind === undefined ? null : getReady(deps, readPayload, behind, region).catch(() => null),
+      behind === undefined ? null : getReady(deps, behind, region).catch(() => null),
     ]);
     const claimable = next !== null && next !== "fault" && next !== "ended" ? next : null;
     let isClaimed = false;
@@ -102,14 +100,13 @@ function asClaimed({ claim }: Ready, startedAt: number) {
   return { attemptCount: claim.attemptNumber, token: claim.token, lastAttemptAt: startedAt };
 }
 
-/** What is refused for good is ended here: there will be no request. */
+/** Its payload is read for it alone and not kept, so that memory holds what is under way and the next. What is refused for good is ended here: there will be no request. */
 async function getReady(
   deps: RunHeadDeps,
-  readPayload: PayloadReader,
   delivery: LoadedDelivery,
   region: string | null,
 ): Promise<Ready | "ended" | "fault"> {
-  const result = await prepare(deps, readPayload, delivery);
+  const result = await prepare(deps, deps.getPayload, delivery);
   if (result.kind === "fault") return "fault";
   if (result.kind === "refused") {
     await deps.endHead(delivery, { status: "failed", finalOutcome: result.finalOutcome }, deps.now());

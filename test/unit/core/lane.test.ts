@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isAsClaimed, routeOf, selectRunnable, type LaneHead } from "../../../src/core/lane.ts";
+import {
+  isAsClaimed,
+  MAX_HELD_BYTES,
+  peakPayloadBytes,
+  routeOf,
+  selectRunnable,
+  type LaneHead,
+} from "../../../src/core/lane.ts";
 
 const SEED = { seed: 20_262, numRuns: 300 };
 const T0 = 1_790_000_000_000;
@@ -9,11 +16,20 @@ const SECOND_MS = 1_000;
 const LEASE_CHECK_MS = 5_000;
 
 function head(laneKey: string, over: Partial<LaneHead> = {}): LaneHead {
-  return { laneKey, status: "pending", nextAttemptAt: T0, lockedUntil: null, blocked: false, notBefore: null, ...over };
+  return {
+    laneKey,
+    status: "pending",
+    nextAttemptAt: T0,
+    lockedUntil: null,
+    blocked: false,
+    notBefore: null,
+    payloadBytes: 1,
+    ...over,
+  };
 }
 
 const keysOf = (heads: LaneHead[]) => heads.map(({ laneKey }) => laneKey);
-const free = { concurrencyCap: 16, ratePerSecond: null };
+const free = { concurrencyCap: 16, ratePerSecond: null, heldBytes: 0 };
 
 const offset = fc.integer({ min: -3_000, max: 3_000 });
 const anyHeads: fc.Arbitrary<LaneHead[]> = fc
@@ -24,6 +40,7 @@ const anyHeads: fc.Arbitrary<LaneHead[]> = fc
       lockedUntil: fc.option(offset.map((ms) => T0 + 10 * ms)),
       blocked: fc.boolean(),
       notBefore: fc.option(offset.map((ms) => T0 + ms)),
+      payloadBytes: fc.nat({ max: 1_000 }),
     }),
     { maxLength: 40 },
   )
@@ -31,6 +48,7 @@ const anyHeads: fc.Arbitrary<LaneHead[]> = fc
 const anyLimits = fc.record({
   concurrencyCap: fc.integer({ min: 0, max: 20 }),
   ratePerSecond: fc.option(fc.integer({ min: 1, max: 30 })),
+  heldBytes: fc.nat({ max: 1_000 }),
 });
 const anyStarts = fc
   .array(fc.integer({ min: 0, max: 2_500 }), { maxLength: 60 })
@@ -69,7 +87,7 @@ describe("selectRunnable", () => {
   test("never starts more in a second than the rate allows", () => {
     fc.assert(
       fc.property(anyHeads, fc.integer({ min: 1, max: 30 }), anyStarts, (heads, ratePerSecond, starts) => {
-        const { start } = selectRunnable(heads, { concurrencyCap: 40, ratePerSecond }, starts, T0);
+        const { start } = selectRunnable(heads, { concurrencyCap: 40, ratePerSecond, heldBytes: 0 }, starts, T0);
         const lately = starts.filter((at) => at > T0 - SECOND_MS).length;
         // What was more than the rate before this rate was set is not made more.
         if (start.length > 0) expect(lately + start.length).toBeLessThanOrEqual(ratePerSecond);
@@ -114,7 +132,7 @@ describe("selectRunnable", () => {
 
   test("fills the cap in order; the rest waits for the end of a request, without an alarm", () => {
     const heads = ["a", "b", "c", "d"].map((key) => head(key));
-    const selected = selectRunnable(heads, { concurrencyCap: 3, ratePerSecond: null }, [], T0);
+    const selected = selectRunnable(heads, { concurrencyCap: 3, ratePerSecond: null, heldBytes: 0 }, [], T0);
     expect(keysOf(selected.start)).toEqual(["a", "b", "c"]);
     expect(keysOf(selected.rest)).toEqual(["d"]);
     expect(selected.wakeAt).toBeNull();
@@ -122,7 +140,7 @@ describe("selectRunnable", () => {
 
   test("a head that somebody else has in flight takes its share of the cap", () => {
     const heads = [head("a", { status: "processing", lockedUntil: T0 + 45_000 }), head("b"), head("c")];
-    const selected = selectRunnable(heads, { concurrencyCap: 2, ratePerSecond: null }, [], T0);
+    const selected = selectRunnable(heads, { concurrencyCap: 2, ratePerSecond: null, heldBytes: 0 }, [], T0);
     expect(keysOf(selected.start)).toEqual(["b"]);
   });
 
@@ -164,10 +182,42 @@ describe("selectRunnable", () => {
 
   test("under a rate the others wait for their turn, and the lane wakes for the next", () => {
     const heads = ["a", "b", "c"].map((key) => head(key));
-    const selected = selectRunnable(heads, { concurrencyCap: 9, ratePerSecond: 10 }, [], T0);
+    const selected = selectRunnable(heads, { concurrencyCap: 9, ratePerSecond: 10, heldBytes: 0 }, [], T0);
     expect(keysOf(selected.start)).toEqual(["a"]);
     expect(keysOf(selected.rest)).toEqual(["b", "c"]);
     expect(selected.wakeAt).toBe(T0 + 80);
+  });
+});
+
+describe("memory", () => {
+  const MIB = 1024 * 1024;
+  const sizes = fc.array(fc.integer({ min: 1, max: 12 * MIB }), { maxLength: 40 });
+
+  test("what is started stays within the budget with what is held, in order, and something always goes", () => {
+    fc.assert(
+      fc.property(sizes, fc.integer({ min: 0, max: 40 * MIB }), (bytes, heldBytes) => {
+        const heads = bytes.map((payloadBytes, n) => head(`k${n}`, { payloadBytes }));
+        const { start, rest } = selectRunnable(heads, { concurrencyCap: 100, ratePerSecond: null, heldBytes }, [], T0);
+        const startedBytes = start.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0);
+        if (start.length > 1 || heldBytes > 0) {
+          expect(startedBytes === 0 || heldBytes + startedBytes <= MAX_HELD_BYTES).toBe(true);
+        }
+        if (heldBytes === 0 && heads.length > 0) expect(start.length).toBeGreaterThan(0);
+        expect([...start, ...rest]).toEqual(heads);
+      }),
+      SEED,
+    );
+  });
+
+  test("a request that is larger than the budget goes alone", () => {
+    const heads = [head("a", { payloadBytes: 2 * MAX_HELD_BYTES }), head("b")];
+    expect(keysOf(selectRunnable(heads, free, [], T0).start)).toEqual(["a"]);
+  });
+
+  test("a key holds a payload and the one prepared behind it", () => {
+    expect(peakPayloadBytes([5])).toBe(5);
+    expect(peakPayloadBytes([1, 7, 3, 2])).toBe(10);
+    expect(peakPayloadBytes([9, 1, 1])).toBe(10);
   });
 });
 
