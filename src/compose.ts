@@ -169,6 +169,7 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
     ...composeDeliver(env, context, shard, "lane"),
     ...createLaneLedger(database(env, shard)),
     reportsUntil: () => watchdog(env, shard).reportsUntil(),
+    within,
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
     pumpAgain,
@@ -277,6 +278,17 @@ function laneOf(env: Env, shard: string, { tenantId, endpointId, generation }: L
 
 function watchdog(env: Env, shard: string) {
   return env.WATCHDOG.getByName(`watchdog:${shard}`);
+}
+
+/** Leaves no timer behind: an object with one is paid for. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {

@@ -1,4 +1,5 @@
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState } from "./lane-state.ts";
+import { STORE_TIMEOUT_MS } from "./run-head.ts";
 import { settleHeads } from "./settle-heads.ts";
 
 /** While requests of a former object, or of a queue, take room of the cap, the ledger is asked about them this often. */
@@ -19,7 +20,7 @@ export async function lookElsewhere(
   const isFirst = asOf?.revision !== settings.revision;
   if (!isFirst && (state.elsewhere.size === 0 || now - asOf.at < ELSEWHERE_CHECK_MS)) return;
   const laneKeys = isFirst ? null : [...state.elsewhere.keys()];
-  const inFlight = await deps.listInFlight(tenantId, endpointId, laneKeys);
+  const inFlight = await deps.within(STORE_TIMEOUT_MS, deps.listInFlight(tenantId, endpointId, laneKeys));
   state.elsewhere = new Map();
   for (const { laneKey, lockedUntil } of inFlight) {
     if (state.running.has(laneKey)) continue;

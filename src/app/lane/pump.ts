@@ -5,7 +5,7 @@ import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
-import { runHead } from "./run-head.ts";
+import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
 import { settleHeads, wakeForHolds } from "./settle-heads.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -19,6 +19,7 @@ const STANDING_CHECK_MS = 60_000;
 const STANDING_PART_MS = 1_000;
 const LEDGER_RETRY_MS = 2_000;
 const PAUSE_PER_PART_MS = 20;
+const FAULT_MEMORY_MS = 60_000;
 
 /**
  * Brings a lane as far as it will go now. Wakes, alarms and finished requests all come here; one at a time runs, and one
@@ -130,10 +131,14 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     }
     state.wakeAt = null;
     state.partsWalked = 0;
+    forgetOldFaults(state, deps.now());
     state.calledAgain = false;
   }
   const { tenantId, endpointId, fromKey } = state;
-  const view = await deps.loadLane(tenantId, endpointId, fromKey, KEYS_PER_LOAD, ROWS_PER_KEY, deps.now());
+  const view = await deps.within(
+    STORE_TIMEOUT_MS,
+    deps.loadLane(tenantId, endpointId, fromKey, KEYS_PER_LOAD, ROWS_PER_KEY, deps.now()),
+  );
   state.partsWalked++;
   state.partFrom = fromKey;
   // The smallest text behind the last key.
@@ -144,6 +149,11 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     if (state.calledAgain) wakeBy(state, state.walkAgainAt);
   }
   return view;
+}
+
+/** The deliveries may have ended otherwise. What is tried again at its time is known for a minute more. */
+function forgetOldFaults({ faults }: LaneState, now: number): void {
+  for (const [laneKey, { until }] of faults) if (until < now - FAULT_MEMORY_MS) faults.delete(laneKey);
 }
 
 function toHead(

@@ -12,6 +12,8 @@ type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 export interface RunHeadDeps extends DeliverDeps {
   claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
   closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
+  /** Work that takes no longer than this, or an error. */
+  within<T>(ms: number, work: Promise<T>): Promise<T>;
   /** How the lane is to be run; null when there is no such endpoint. */
   loadSettings(tenantId: string, endpointId: string): Promise<Parameters<typeof isAsClaimed>[0]>;
   endHead(
@@ -27,8 +29,13 @@ export interface HeadTurn {
   beforeRequest(): Promise<void>;
 }
 
+/** A store that has not answered by then is taken to be away. */
+export const STORE_TIMEOUT_MS = 20_000;
+
 /** A claim whose answer came this late, or whose turn did, is proved once more before its request is made. */
 const CLAIM_IS_OLD_MS = 1_000;
+/** By then too much of its lease is gone: the request might outlive it. */
+const CLAIM_IS_STALE_MS = 10_000;
 
 /** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
 interface Ready {
@@ -57,12 +64,12 @@ export async function runHead(
   await turn?.beforeClaim();
   let startedAt = deps.now();
   // A claim whose answer was lost is taken up by its token.
-  const claimFirst = () => deps.claimHead(first.claim, generation, startedAt);
+  const claimFirst = () => deps.within(STORE_TIMEOUT_MS, deps.claimHead(first.claim, generation, startedAt));
   if (!(await claimFirst().catch(claimFirst))) return "lost";
 
   for (let current: Ready = first; ;) {
     await turn?.beforeRequest();
-    if (deps.now() - startedAt > CLAIM_IS_OLD_MS && !(await isStillClaimed(deps, current, generation))) {
+    if (!(await mayBeSent(deps, current, generation, startedAt))) {
       // It was not sent, and need not wait for its lease to say so.
       await keepReport(deps, abandonedReport({ ...current.delivery, ...asClaimed(current, startedAt) }, deps.now()));
       return "lost";
@@ -88,8 +95,11 @@ export async function runHead(
 }
 
 /** Whether the endpoint is as the claim had it; one who cannot be asked, twice, has not said so. */
-async function isStillClaimed(deps: RunHeadDeps, { claim }: Ready, generation: number): Promise<boolean> {
-  const ask = () => deps.loadSettings(claim.tenantId, claim.endpointId);
+async function mayBeSent(deps: RunHeadDeps, { claim }: Ready, generation: number, startedAt: number): Promise<boolean> {
+  const ageMs = deps.now() - startedAt;
+  if (ageMs <= CLAIM_IS_OLD_MS) return true;
+  if (ageMs > CLAIM_IS_STALE_MS) return false;
+  const ask = () => deps.within(STORE_TIMEOUT_MS, deps.loadSettings(claim.tenantId, claim.endpointId));
   const settings = await ask()
     .catch(ask)
     .catch(() => null);
@@ -106,7 +116,7 @@ async function getReady(
   delivery: LoadedDelivery,
   region: string | null,
 ): Promise<Ready | "ended" | "fault"> {
-  const result = await prepare(deps, deps.getPayload, delivery);
+  const result = await deps.within(STORE_TIMEOUT_MS, prepare(deps, deps.getPayload, delivery));
   if (result.kind === "fault") return "fault";
   if (result.kind === "refused") {
     await deps.endHead(delivery, { status: "failed", finalOutcome: result.finalOutcome }, deps.now());

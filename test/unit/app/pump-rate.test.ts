@@ -93,6 +93,20 @@ test("a claim whose answer was late is sent when nothing has changed", async () 
   expect(scene.sent).toMatchObject([{ attempt: 1 }]);
 });
 
+test("a claim whose answer took so long that the request could outlive its lease is not sent", async () => {
+  const scene = laneScene();
+  scene.add("", ["e0"]);
+  const { claimHead } = scene.deps;
+  scene.deps.claimHead = async (...args) => {
+    const isClaimed = await claimHead(...args);
+    await scene.later(args[0].attemptNumber === 1 ? 19 * SECOND_MS : 0);
+    return isClaimed;
+  };
+  await scene.wake();
+  await scene.runFor(21 * SECOND_MS);
+  expect(scene.sent).toMatchObject([{ attempt: 2 }]);
+});
+
 test("requests whose payload is late hold up neither the rate nor the claims of others", async () => {
   const scene = ratedScene(100, 10, () => 30);
   const { getPayload } = scene.deps;

@@ -98,6 +98,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     random: () => 0.5,
     randomBytes: (length) => new Uint8Array(length),
     sleep: (ms) => scene.later(ms),
+    within: (_ms, work) => work,
     getPayload: async () => new TextEncoder().encode("{}"),
     secretsKeys: KEYS,
     destinationRules: { allowPrivate: true, ownHosts: [] },
