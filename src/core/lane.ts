@@ -38,6 +38,8 @@ interface LaneStanding {
   deletedAt: number | null;
 }
 
+const DEFAULT_CONCURRENCY = 16;
+
 const LEASE_CHECK_MS = 5_000;
 
 /**
@@ -85,6 +87,14 @@ export function selectRunnable(
     }
   }
   return { start, rest, wakeAt: wakes.length > 0 ? Math.min(...wakes) : null };
+}
+
+/** How many requests a lane has under way at most. Many lanes share an isolate's memory. */
+export function capacityOf(settings: {
+  orderingMode: "unordered" | "strict" | "keyed";
+  concurrencyCap: number | null;
+}): number {
+  return settings.orderingMode === "strict" ? 1 : (settings.concurrencyCap ?? DEFAULT_CONCURRENCY);
 }
 
 /** Whether a claim that was proved a while ago would still be: neither the endpoint nor its tenant has been changed since. */

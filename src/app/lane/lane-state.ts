@@ -55,6 +55,10 @@ export interface LaneState {
   running: Map<string, number>;
   /** How many may be, as the settings last said. */
   capacity: number;
+  /** The endpoint's revision when it was last read, when that was last asked while the lane was full, and when it is to be again. */
+  revision: number | null;
+  lookedAt: number;
+  lookAgainAt: number | null;
   /** How long the lease of a request lasts, as the endpoint last said. */
   leaseMs: number;
   /** Lane keys that somebody else has under way, a former object or queues, and when their leases end. They take room of the cap. */
@@ -95,6 +99,9 @@ export function createLaneState(
     generation,
     running: new Map(),
     capacity: 1,
+    revision: null,
+    lookedAt: 0,
+    lookAgainAt: null,
     leaseMs: DEFAULT_LEASE_MS,
     elsewhere: new Map(),
     elsewhereAsOf: null,

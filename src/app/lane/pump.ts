@@ -1,16 +1,15 @@
 import { relayFaultDelayMs } from "../../core/delivery-end.ts";
 import { beginningsOf } from "../../core/lane-pace.ts";
-import { peakPayloadBytes, selectRunnable, type LaneHead } from "../../core/lane.ts";
+import { capacityOf, peakPayloadBytes, selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
+import { hasRoom } from "./has-room.ts";
 import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
 import { settleHeads, wakeForHolds } from "./settle-heads.ts";
 import { takeTurn } from "./turn.ts";
 
-/** Requests of a lane without a cap of its own; many lanes share an isolate's memory. */
-const DEFAULT_CONCURRENCY = 16;
 const KEYS_PER_LOAD = 64;
 /** Rows loaded of each key: what stands behind the head is claimed with the head's close. */
 const ROWS_PER_KEY = 16;
@@ -32,7 +31,7 @@ export async function pump(deps: LaneDeps, state: LaneState): Promise<number | n
   await state.pumping;
   // A lane that is full goes on when a request of its own has ended.
   const isFull = state.running.size >= state.capacity;
-  const wakeAt = isFull ? null : state.spare ? state.spareAt : state.wakeAt;
+  const wakeAt = isFull ? state.lookAgainAt : state.spare ? state.spareAt : state.wakeAt;
   return state.running.size === 0 ? wakeAt : Math.min(wakeAt ?? Infinity, deps.now() + state.leaseMs);
 }
 
@@ -54,7 +53,7 @@ async function pumpWhileDirty(deps: LaneDeps, state: LaneState): Promise<void> {
 }
 
 async function step(deps: LaneDeps, state: LaneState): Promise<void> {
-  if (state.running.size >= state.capacity) return;
+  if (!(await hasRoom(deps, state))) return;
   const view = state.spare ?? (await loadNext(deps, state));
   state.spare = null;
   if (view === null) return;
@@ -76,7 +75,8 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
     return;
   }
   if (view.lanes.length === 0) return;
-  state.capacity = settings.orderingMode === "strict" ? 1 : (settings.concurrencyCap ?? DEFAULT_CONCURRENCY);
+  state.capacity = capacityOf(settings);
+  state.revision = settings.revision;
   if (await settleHeads(deps, state, view, settings, now)) {
     // Only the part that was read has changed.
     state.fromKey = state.partFrom;

@@ -1,3 +1,4 @@
+import type { LaneSettings } from "./lane-state.ts";
 import { isAsClaimed } from "../../core/lane.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
@@ -15,7 +16,7 @@ export interface RunHeadDeps extends DeliverDeps {
   /** Work that takes no longer than this, or an error. */
   within<T>(ms: number, work: Promise<T>): Promise<T>;
   /** How the lane is to be run; null when there is no such endpoint. */
-  loadSettings(tenantId: string, endpointId: string): Promise<Parameters<typeof isAsClaimed>[0]>;
+  loadSettings(tenantId: string, endpointId: string): Promise<LaneSettings | null>;
   endHead(
     ref: DeliveryRef & { tenantId: string; endpoint: { revision: number } },
     end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  capacityOf,
   isAsClaimed,
   MAX_HELD_BYTES,
   peakPayloadBytes,
@@ -218,6 +219,18 @@ describe("memory", () => {
     expect(peakPayloadBytes([5])).toBe(5);
     expect(peakPayloadBytes([1, 7, 3, 2])).toBe(10);
     expect(peakPayloadBytes([9, 1, 1])).toBe(10);
+  });
+});
+
+describe("capacityOf", () => {
+  test.each([
+    ["strict", null, 1],
+    ["strict", 9, 1],
+    ["keyed", null, 16],
+    ["keyed", 9, 9],
+    ["unordered", 100, 100],
+  ] as const)("%s with a cap of %s: %i", (orderingMode, concurrencyCap, capacity) => {
+    expect(capacityOf({ orderingMode, concurrencyCap })).toBe(capacity);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cancelAll, createLaneFixture, patch, type LaneFixture } from "./support.ts";
+import { cancelAll, createLaneFixture, patch, reroute, type LaneFixture } from "./support.ts";
 
 test.each<[string, (fixture: LaneFixture) => Promise<unknown>]>([
   [
@@ -44,3 +44,19 @@ test.each<[string, (fixture: LaneFixture) => Promise<unknown>]>([
   },
   20_000,
 );
+
+test("from strict to keyed the other keys do not wait for a request that hangs", async () => {
+  const fixture = await createLaneFixture();
+  await fixture.publishAll(["k/0", "x/0"]);
+  let end!: (response: Response) => void;
+  fixture.answer = ({ name }) =>
+    name === "k/0" ? new Promise<Response>((resolve) => (end = resolve)) : new Response("ok");
+  const lane = fixture.createLane();
+  const done = lane.run();
+  await expect.poll(() => fixture.sent.length).toBe(1);
+  await reroute(fixture, "keyed", "lane");
+  await lane.deps.pumpAgain();
+  await expect.poll(() => fixture.sent.map(({ name }) => name), { timeout: 4_000 }).toEqual(["k/0", "x/0"]);
+  end(new Response("ok"));
+  await done;
+});

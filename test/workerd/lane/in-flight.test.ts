@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseDeliveryId } from "../../../src/core/ids.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
-import { cancelAll, createLaneFixture, inFlightOf, patch, type LaneFixture } from "./support.ts";
+import { cancelAll, createLaneFixture, inFlightOf, reroute, type LaneFixture } from "./support.ts";
 
 const refOf = (fixture: LaneFixture, id: string) => {
   const ref = parseDeliveryId(id);
@@ -23,13 +23,13 @@ const claimOf = (fixture: LaneFixture, id: string) => ({
 });
 
 /** Two deliveries that queues have under way when the endpoint becomes strict; `close` ends the n-th with a status. */
-async function createInFlight(endpoint: Record<string, unknown> = {}) {
+async function createInFlight(endpoint: Record<string, unknown> = {}, over: Parameters<typeof reroute>[3] = {}) {
   const policy = { delays_seconds: [1], jitter: 0 };
   const fixture = await createLaneFixture({ ordering_mode: "unordered", retry_policy: policy, ...endpoint });
   const ids = await fixture.publishAll(["k/0", "k/1"]);
   const claims = ids.map((id) => claimOf(fixture, id));
   expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(2);
-  await patch(fixture, { ordering_mode: "strict" });
+  await reroute(fixture, "strict", "lane", over);
   const close = (i: number, delivery: any, statusCode: number) =>
     fixture.deps.closeAttempts([
       {
@@ -68,7 +68,7 @@ test("after an endpoint became strict no attempt starts while another is in flig
 });
 
 test("the replay of a blocked head does not start beside a request in flight in the same lane", async () => {
-  const { fixture, ids, close } = await createInFlight({ on_exhausted: "block" });
+  const { fixture, ids, close } = await createInFlight({}, { onExhausted: "block" });
   await close(0, { status: "dead_letter", finalOutcome: "rejected" }, 400);
   expect(await laneOf(fixture)).toMatchObject({ state: "blocked", heads: [{ delivery_id: ids[0] }] });
   const { insertReplay } = createActLedger(fixture.db);
@@ -107,7 +107,7 @@ test("a head of twenty that are in flight is not claimed beside the last of them
   const ids = await fixture.publishAll(Array.from({ length: 20 }, (_, n) => `k/${n}`));
   const claims = ids.map((id) => claimOf(fixture, id));
   expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(20);
-  await patch(fixture, { ordering_mode: "strict" });
+  await reroute(fixture, "strict", "lane");
   // All but the last have failed.
   await fixture.db
     .prepare(

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import { parseDeliveryId } from "../../../src/core/ids.ts";
-import type { Endpoint } from "../../../src/core/model.ts";
 import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
-import { cancelAll, createLaneFixture, drain, type LaneFixture } from "./support.ts";
+import { cancelAll, createLaneFixture, drain, reroute, routingOf, type LaneFixture } from "./support.ts";
 
 /** Open rows as `name key position`, in the order of their lanes; an event's own lane is written `own`. */
 async function lanesOf(fixture: LaneFixture): Promise<string[]> {
@@ -14,26 +13,6 @@ async function lanesOf(fixture: LaneFixture): Promise<string[]> {
       const key = row["lane_key"] === ` ${row["event_id"]}` ? "own" : row["lane_key"];
       return `${row["name"]}${row["replay_no"] > 0 ? "'" : ""} ${key} ${row["lane_position"]}`;
     });
-}
-
-const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") => ({
-  orderingMode,
-  route,
-  concurrencyCap: null,
-  rateLimitPerSecond: null,
-  maxHeadHoldSeconds: null,
-  onExhausted: "advance" as const,
-  timeoutMs: 15_000,
-  url: "https://consumer.example/hook",
-  name: null,
-  payloadFormat: "envelope" as const,
-});
-
-async function reroute(fixture: LaneFixture, orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") {
-  const { tenant, endpointId } = fixture;
-  const revision = (await tenant.api.get(`/v1/endpoints/${endpointId}`)).body.revision;
-  const ledger = createRerouteLedger(fixture.db);
-  return ledger.changeRouting(tenant.id, endpointId, revision, routingOf(orderingMode, route), true, fixture.now());
 }
 
 const end = (fixture: LaneFixture, ...eventIds: string[]) =>

@@ -8,6 +8,8 @@ import { authorizePublisher } from "../../../src/app/publish/publish-config.ts";
 import { publishEvents } from "../../../src/app/publish/publish-events.ts";
 import { composeLane } from "../../../src/compose.ts";
 import { deliveryId } from "../../../src/core/ids.ts";
+import type { Endpoint } from "../../../src/core/model.ts";
+import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 import { shardDeps } from "../support/worker.ts";
 
@@ -155,6 +157,39 @@ export async function createLaneFixture(endpoint: Record<string, unknown> = {}):
 
 export const patch = async ({ tenant, endpointId }: LaneFixture, change: object) =>
   expect((await tenant.api.patch(`/v1/endpoints/${endpointId}`, change)).status).toBe(200);
+
+export const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") => ({
+  orderingMode,
+  route,
+  concurrencyCap: null,
+  rateLimitPerSecond: null,
+  maxHeadHoldSeconds: null,
+  onExhausted: "advance" as const,
+  timeoutMs: 15_000,
+  url: "https://consumer.example/hook",
+  name: null,
+  payloadFormat: "envelope" as const,
+});
+
+/** Changes the mode behind the relay's back: a PATCH would wake the real object. */
+export async function reroute(
+  fixture: LaneFixture,
+  orderingMode: Endpoint["orderingMode"],
+  route: "queue" | "lane",
+  over: { onExhausted?: "advance" | "block" } = {},
+) {
+  const { tenant, endpointId } = fixture;
+  const revision = (await tenant.api.get(`/v1/endpoints/${endpointId}`)).body.revision;
+  const ledger = createRerouteLedger(fixture.db);
+  return ledger.changeRouting(
+    tenant.id,
+    endpointId,
+    revision,
+    { ...routingOf(orderingMode, route), ...over },
+    true,
+    fixture.now(),
+  );
+}
 
 /** Leaves no work behind. */
 export const cancelAll = ({ db, endpointId }: LaneFixture) =>
