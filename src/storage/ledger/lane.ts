@@ -57,7 +57,7 @@ export function createLaneLedger(db: D1Database) {
       rowsPerKey: number,
       now: number,
     ): Promise<LaneView> {
-      const [settings, rows, blocks, secrets] = await db.batch<Row>([
+      const [settings, rows, secrets] = await db.batch<Row>([
         selectSettings(db, tenantId, endpointId),
         db
           .prepare(
@@ -72,11 +72,12 @@ export function createLaneLedger(db: D1Database) {
                select lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
                  and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null)
                from head where lane_key is not null),
-             h (lane_key, lane_position) as materialized (
+             h (lane_key, lane_position, blocked) as materialized (
                select lane_key, iif(lane_position > 0, lane_position, coalesce((
-                 select min(x.lane_position) from delivery x where ${inFlightBefore("?2", "first.lane_key")}), lane_position))
+                 select min(x.lane_position) from delivery x where ${inFlightBefore("?2", "first.lane_key")}), lane_position)),
+                 exists (select 1 from ${standingBlocks("?6")} where b.endpoint_id = ?2 and b.lane_key = first.lane_key)
                from first)
-             select ${LOADED_COLUMNS}
+             select ${LOADED_COLUMNS}, h.blocked
              from h
              cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
                and d.lane_key is not null and d.lane_position >= h.lane_position and d.lane_position < h.lane_position + ?5
@@ -84,16 +85,14 @@ export function createLaneLedger(db: D1Database) {
              where d.tenant_id = ?1
              order by d.lane_key, d.lane_position`,
           )
-          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey),
-        db.prepare(`select b.lane_key from ${standingBlocks("?2")} where b.endpoint_id = ?1`).bind(endpointId, now),
+          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey, now),
         selectSecrets(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
-      const blocked = new Set(blocks!.results.map((row) => row["lane_key"] as string));
-      const deliveries = rows!.results.map((row) => toLoadedDelivery(row, secrets!.results));
-      const lanes = [...Map.groupBy(deliveries, ({ laneKey }) => laneKey!)].map(([laneKey, ofKey]) => ({
+      const byKey = Map.groupBy(rows!.results, (row) => row["lane_key"] as string);
+      const lanes = [...byKey].map(([laneKey, ofKey]) => ({
         laneKey,
-        blocked: blocked.has(laneKey),
-        deliveries: ofKey,
+        blocked: ofKey[0]!["blocked"] === 1,
+        deliveries: ofKey.map((row) => toLoadedDelivery(row, secrets!.results)),
       }));
       return {
         settings: settings!.results[0] ? toSettings(settings!.results[0]) : null,

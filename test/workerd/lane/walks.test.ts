@@ -1,4 +1,8 @@
+import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { shardsOf } from "../../../src/compose.ts";
+import { createLaneLedger } from "../../../src/storage/ledger/lane.ts";
+import { countingEnv, createCost } from "../support/counting.ts";
 import { cancelAll, createLaneFixture } from "./support.ts";
 
 test("heads that expire here and there do not make a walk begin again for each of them", async () => {
@@ -37,4 +41,25 @@ test("heads that expire here and there do not make a walk begin again for each o
   await heir.run();
   await cancelAll(fixture);
   expect(loads, "loads of a walk of ten parts in which ten heads end").toBeLessThanOrEqual(3 * parts);
+}, 60_000);
+
+test("what a look at a lane reads does not grow with how many of its keys are blocked", async () => {
+  const reads: number[] = [];
+  for (const count of [100, 400]) {
+    const fixture = await createLaneFixture({ ordering_mode: "keyed", on_exhausted: "block", concurrency_cap: 100 });
+    fixture.answer = () => new Response(null, { status: 400 });
+    await fixture.publishAll(Array.from({ length: count }, (_, n) => `k${String(n).padStart(3, "0")}/0`));
+    const lane = fixture.createLane();
+    while ((await fixture.openCount()) > 0) await lane.run();
+    await fixture.publishAll(["z/0"]);
+    const cost = createCost();
+    const counting = countingEnv(env as Env, cost);
+    const ledger = createLaneLedger(shardsOf(counting).get(fixture.tenant.shard)!);
+    await ledger.loadLane(fixture.tenant.id, fixture.endpointId, "", 64, 16, fixture.now());
+    reads.push(cost.rowsRead);
+    await fixture.db.prepare("delete from lane_block where endpoint_id = ?").bind(fixture.endpointId).run();
+    fixture.answer = () => new Response("ok");
+    await fixture.createLane().run();
+  }
+  expect(reads[1]! - reads[0]!, `rows read: ${reads.join()}`).toBeLessThan(100);
 }, 60_000);
