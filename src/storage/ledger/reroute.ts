@@ -65,7 +65,7 @@ export function createRerouteLedger(db: D1Database) {
       ]);
       if (results.at(-1)!.results.length === 0) return null;
       if (!moves || routing.route === "lane") return [];
-      return results[1]!.results.slice(0, MAX_RUNG).map((row) => ({
+      return results[0]!.results.map((row) => ({
         eventId: row["event_id"] as string,
         endpointId,
         replayNo: row["replay_no"] as number,
@@ -90,15 +90,22 @@ function moveOpen(
     .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isFresh}`)
     .bind(tenantId, endpointId, revision);
   if (route === "queue") {
+    const rung = db
+      .prepare(
+        `select event_id, replay_no, attempt_count from delivery
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and status = 'pending'
+           and +tenant_id = ?1 and ${isFresh}
+         order by lane_key, lane_position limit ${MAX_RUNG}`,
+      )
+      .bind(tenantId, endpointId, revision);
     const toQueue = db
       .prepare(
         `update delivery set lane_key = null, lane_position = null, hold_until = null,
            scheduled_at = coalesce(scheduled_at, ?4)
-         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}
-         returning event_id, replay_no, attempt_count`,
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}`,
       )
       .bind(tenantId, endpointId, revision, now);
-    return [unblock, toQueue];
+    return [rung, unblock, toQueue];
   }
   const open = (where: string) =>
     `select tenant_id, event_id, endpoint_id, replay_no, status, created_at from delivery
