@@ -12,7 +12,7 @@ export type SkipHeadInput = z.infer<typeof SkipHeadInput>;
 export interface SkipHeadDeps extends ReadLaneDeps {
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
   /** False when the delivery is not a blocked head. */
-  skipHead(tenantId: string, ref: DeliveryRef): Promise<boolean>;
+  skipHead(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean>;
   wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
 }
 
@@ -24,7 +24,8 @@ export async function skipHead(deps: SkipHeadDeps, principal: Principal, endpoin
   if (!endpoint) throw notFound("endpoint");
   const ref = parseDeliveryId(input.delivery_id);
   if (!ref.ok) throw invalidField("delivery_id", "is not a delivery id");
-  const isSkipped = ref.value.endpointId === endpointId && (await deps.skipHead(principal.tenantId, ref.value));
+  const isSkipped =
+    ref.value.endpointId === endpointId && (await deps.skipHead(principal.tenantId, ref.value, deps.now()));
   if (!isSkipped) throw new AppError("not_blocked", "This delivery is not a blocked head of the endpoint's lane.");
   deps.wakeLane({ tenantId: principal.tenantId, endpointId, generation: endpoint.laneGeneration });
   return getLane(deps, principal, endpointId);

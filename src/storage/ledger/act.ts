@@ -1,5 +1,6 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { redateNextHead } from "./block.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
@@ -29,12 +30,14 @@ export function createActLedger(db: D1Database) {
     },
 
     /** Lets a lane go on without its dead head. False when the delivery is not a blocked head. lane_block. */
-    async skipHead(tenantId: string, ref: DeliveryRef): Promise<boolean> {
-      const { meta } = await db
-        .prepare("delete from lane_block where endpoint_id = ? and tenant_id = ? and event_id = ? and replay_no = ?")
-        .bind(ref.endpointId, tenantId, ref.eventId, ref.replayNo)
-        .run();
-      return meta.changes > 0;
+    async skipHead(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
+      const [, skipped] = await db.batch([
+        redateNextHead(db, { tenantId, ...ref }, now),
+        db
+          .prepare("delete from lane_block where endpoint_id = ? and tenant_id = ? and event_id = ? and replay_no = ?")
+          .bind(ref.endpointId, tenantId, ref.eventId, ref.replayNo),
+      ]);
+      return skipped!.meta.changes > 0;
     },
 
     /** Cancels a pending delivery. False when it is not pending. */
@@ -72,6 +75,7 @@ export function createActLedger(db: D1Database) {
                 .bind(tenantId, policyRow.id, policyRow.policy),
             ]
           : []),
+        redateNextHead(db, { tenantId, ...ref }, now),
         db
           .prepare(
             `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status,

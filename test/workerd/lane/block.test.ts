@@ -46,7 +46,7 @@ test("a dead head stops its lane, is shown as what blocks it, and nothing wakes 
 
 test("a skip lets the lane go on; a second bad head stops it again; only the blocked head can be skipped", async () => {
   const { fixture, ids, lane } = await createBlocking(new Set(["k/1", "k/2"]));
-  const skip = (i: number) => act(fixture).skipHead(fixture.tenant.id, refOf(fixture, ids[i]!));
+  const skip = (i: number) => act(fixture).skipHead(fixture.tenant.id, refOf(fixture, ids[i]!), fixture.now());
   expect(await skip(0)).toBe(false);
   expect(await skip(2)).toBe(false);
   expect(await skip(1)).toBe(true);
@@ -143,7 +143,7 @@ test("a head that became too old while it backed off expires and blocks, and the
   // Blocked, its clock does not run, for as long as the event is kept.
   fixture.forward(3_600_000);
   await lane.run();
-  expect(await act(fixture).skipHead(fixture.tenant.id, refOf(fixture, id!))).toBe(true);
+  expect(await act(fixture).skipHead(fixture.tenant.id, refOf(fixture, id!), fixture.now())).toBe(true);
   await drain(fixture, () => [lane]);
   expect(sentNames(fixture)).toEqual(["k/0", "k/1"]);
 });
@@ -162,7 +162,11 @@ test("a claim cannot pass a block, whoever makes it", async () => {
     leaseMs: 1_000,
   };
   expect(await createLaneLedger(fixture.db).claimHead(claim, 0, fixture.now())).toBe(false);
-  await act(fixture).skipHead(fixture.tenant.id, refOf(fixture, (await laneOf(fixture)).heads[0].delivery_id));
+  await act(fixture).skipHead(
+    fixture.tenant.id,
+    refOf(fixture, (await laneOf(fixture)).heads[0].delivery_id),
+    fixture.now(),
+  );
   expect(await createLaneLedger(fixture.db).claimHead(claim, 0, fixture.now())).toBe(true);
 });
 
@@ -216,7 +220,7 @@ test("of two heads of different keys that die after their lane became one, each 
   await fixture.publishAll(["c/0"]);
   for (const answer of answers) answer();
   await done;
-  const skip = (id: string) => act(fixture).skipHead(tenant.id, refOf(fixture, id));
+  const skip = (id: string) => act(fixture).skipHead(tenant.id, refOf(fixture, id), fixture.now());
   expect((await laneOf(fixture)).heads.map((head: any) => head.delivery_id).toSorted()).toEqual(ids.toSorted());
   expect(await skip(ids[0]!)).toBe(true);
   await lane.run();

@@ -126,3 +126,28 @@ test("a head of twenty that are in flight is not claimed beside the last of them
   await lane.run();
   expect(fixture.sent.map(({ name }) => name)).toEqual(Array.from({ length: 19 }, (_, n) => `k/${n}`));
 });
+
+test.each(["skip", "replay"])(
+  "%s: time behind a block does not count: let go, the next head has the age it had",
+  async (how) => {
+    const { fixture, ids, close } = await createInFlight(
+      { retry_policy: { delays_seconds: [10], jitter: 0, max_age_seconds: 60 } },
+      { onExhausted: "block" },
+    );
+    const nextAttemptAt = fixture.now() + 10_000;
+    await close(1, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+    await close(0, { status: "dead_letter", finalOutcome: "rejected" }, 400);
+    const lane = fixture.createLane();
+    fixture.forward(3_600_000);
+    await lane.run();
+    expect((await fixture.rows()).find(({ name }) => name === "k/1")).toMatchObject({ status: "pending" });
+    const act = createActLedger(fixture.db);
+    const dead = refOf(fixture, ids[0]!);
+    if (how === "skip") expect(await act.skipHead(fixture.tenant.id, dead, fixture.now())).toBe(true);
+    else expect(await act.insertReplay(fixture.tenant.id, dead, null, fixture.now())).toBe(1);
+    await lane.run();
+    const { status } = (await fixture.rows()).find(({ name }) => name === "k/1")!;
+    await cancelAll(fixture);
+    expect(status).toBe("succeeded");
+  },
+);
