@@ -23,6 +23,7 @@ import { createAuthLedger } from "./storage/ledger/authenticate.ts";
 import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
+import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
@@ -98,7 +99,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createPublishLedger(db),
     ...createReadLedger(db),
     ...createRerouteLedger(db),
-    ...createLaneLedger(db),
+    ...createLaneViewLedger(db),
     ...act,
     ...payloads,
     shard,

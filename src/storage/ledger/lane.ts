@@ -10,24 +10,9 @@ import {
 } from "./deliver.ts";
 import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
-import { PAUSED_AT } from "./suspension.ts";
+import { selectSettings, toSettings, type LaneSettings } from "./lane-settings.ts";
 
 type Row = Record<string, any>;
-
-/** How an endpoint's lane is to be run, as of one moment. */
-export interface LaneSettings {
-  revision: number;
-  orderingMode: "unordered" | "strict" | "keyed";
-  route: "queue" | "lane";
-  concurrencyCap: number | null;
-  ratePerSecond: number | null;
-  maxHeadHoldSeconds: number | null;
-  laneGeneration: number;
-  /** Also while its tenant is suspended. */
-  pausedAt: number | null;
-  disabledAt: number | null;
-  deletedAt: number | null;
-}
 
 /** What stands in a lane: for each of some lane keys its first rows, in order. */
 export interface LaneView {
@@ -134,62 +119,6 @@ export function createLaneLedger(db: D1Database) {
       return results.map((row) => ({ laneKey: row.lane_key, lockedUntil: row.locked_until }));
     },
 
-    /**
-     * A lane as an operator looks at it: how it is set, what stands first of each key (at most `maxHeads`, and blocked ones
-     * rather than others; oldest first), and how much stands behind. Null when there is no such endpoint. delivery_lane.
-     */
-    async viewLane(tenantId: string, endpointId: string, maxHeads: number, now: number) {
-      const [settings, blocks, heads, depth] = await db.batch<Row>([
-        db
-          .prepare(
-            `select ordering_mode, ${PAUSED_AT} as paused_at, disabled_at
-             from endpoint ep cross join tenant t on t.id = ep.tenant_id
-             where ep.tenant_id = ? and ep.id = ? and ep.deleted_at is null`,
-          )
-          .bind(tenantId, endpointId),
-        db
-          .prepare(
-            `select h.*, b.blocked_at, (${depthOfKey("h")}) as depth from ${standingBlocks("?4")}
-             where b.tenant_id = ?1 and b.endpoint_id = ?2 order by b.blocked_at limit ?3`,
-          )
-          .bind(tenantId, endpointId, maxHeads, now),
-        db
-          .prepare(
-            `with recursive head (lane_key, n) as (
-               select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}), 1
-               union all
-               select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
-                       and lane_key > head.lane_key), n + 1
-               from head where head.lane_key is not null and n < ?3)
-             select d.*, null as blocked_at, (${depthOfKey("d")}) as depth
-             from (select lane_key from head where lane_key is not null) h
-             cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
-               and d.lane_key is not null and d.lane_position = (
-                 select min(x.lane_position) from delivery x where x.endpoint_id = ?2 and x.lane_key = h.lane_key
-                   and x.terminal_at is null and x.lane_key is not null)
-             where d.tenant_id = ?1 and not exists (
-               select 1 from ${standingBlocks("?4")} where b.endpoint_id = ?2 and b.lane_key = d.lane_key)
-             order by d.created_at, d.event_id`,
-          )
-          .bind(tenantId, endpointId, maxHeads, now),
-        db
-          .prepare(`select count(*) as n from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and tenant_id = ?1`)
-          .bind(tenantId, endpointId),
-      ]);
-      const endpoint = settings!.results[0];
-      if (!endpoint) return null;
-      return {
-        orderingMode: endpoint["ordering_mode"] as "unordered" | "strict" | "keyed",
-        pausedAt: endpoint["paused_at"] as number | null,
-        disabledAt: endpoint["disabled_at"] as number | null,
-        depth: depth!.results[0]!["n"] as number,
-        heads: [...blocks!.results, ...heads!.results]
-          .slice(0, maxHeads)
-          .toSorted((a, b) => a["created_at"] - b["created_at"] || (a["event_id"] < b["event_id"] ? -1 : 1))
-          .map(toLaneHead),
-      };
-    },
-
     /** Claims a head of a lane; false when the ledger does not agree that it is one that may be attempted now. */
     async claimHead(claim: Claim, generation: number, now: number): Promise<boolean> {
       const [claimed] = await db.batch<Row>([claimHead(db, claim, generation, now), openAttempt(db, claim, now)]);
@@ -243,37 +172,6 @@ export function createLaneLedger(db: D1Database) {
   };
 }
 
-function selectSettings(db: D1Database, tenantId: string, endpointId: string): D1PreparedStatement {
-  return db
-    .prepare(
-      `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
-              lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at
-       from endpoint ep cross join tenant t on t.id = ep.tenant_id where ep.tenant_id = ? and ep.id = ?`,
-    )
-    .bind(tenantId, endpointId);
-}
-
-/** Open deliveries with the key of `head`. */
-const depthOfKey = (head: string) => `select count(*) from delivery x where x.endpoint_id = ${head}.endpoint_id
-  and x.lane_key = ${head}.lane_key and x.terminal_at is null and x.lane_key is not null`;
-
-function toLaneHead(row: Row) {
-  const isKey = row["lane_key"] !== "" && row["lane_key"] !== ` ${row["event_id"]}`;
-  return {
-    orderingKey: isKey ? (row["lane_key"] as string) : null,
-    eventId: row["event_id"] as string,
-    endpointId: row["endpoint_id"] as string,
-    replayNo: row["replay_no"] as number,
-    status: row["status"] as string,
-    attemptCount: row["attempt_count"] as number,
-    blockedSince: row["blocked_at"] as number | null,
-    nextAttemptAt: row["next_attempt_at"] as number | null,
-    lastStatusCode: row["last_status_code"] as number | null,
-    lastErrorClass: row["last_error_class"] as string | null,
-    depth: row["depth"] as number,
-  };
-}
-
 /**
  * Rows `x` of a lane key that were in flight already when it became one (rule 4): at positions that nothing else is given
  * but the replay of a blocked head. Most lanes have none.
@@ -319,19 +217,4 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
       claim.endpointRevision,
       generation,
     );
-}
-
-function toSettings(row: Row): LaneSettings {
-  return {
-    revision: row["revision"],
-    orderingMode: row["ordering_mode"],
-    route: row["route"],
-    concurrencyCap: row["concurrency_cap"],
-    ratePerSecond: row["rate_limit_per_second"],
-    maxHeadHoldSeconds: row["max_head_hold_seconds"],
-    laneGeneration: row["lane_generation"],
-    pausedAt: row["paused_at"],
-    disabledAt: row["disabled_at"],
-    deletedAt: row["deleted_at"],
-  };
 }
