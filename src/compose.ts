@@ -27,6 +27,7 @@ import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
+import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
@@ -109,7 +110,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createPublishLedger(db),
     ...createReadLedger(db),
     ...createRerouteLedger(db),
-    ...createLaneLedger(db),
+    ...createLaneViewLedger(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,
@@ -190,6 +191,7 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
     ...composeDeliver(env, context, shard, "lane"),
     ...createLaneLedger(database(env, shard)),
     reportsUntil: () => watchdog(env, shard).reportsUntil(),
+    within,
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
     pumpAgain,
@@ -307,6 +309,17 @@ function laneOf(env: Env, shard: string, { tenantId, endpointId, generation }: L
 
 function watchdog(env: Env, shard: string) {
   return env.WATCHDOG.getByName(`watchdog:${shard}`);
+}
+
+/** Leaves no timer behind: an object with one is paid for. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {

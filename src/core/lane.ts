@@ -1,3 +1,5 @@
+import { nextStartAt } from "./lane-pace.ts";
+
 /** The first open delivery of one lane key, as the ledger had it. Times in ms since 1970 UTC. */
 export interface LaneHead {
   laneKey: string;
@@ -8,24 +10,42 @@ export interface LaneHead {
   blocked: boolean;
   /** Not before this, because of a fault of ours; null when there was none. */
   notBefore: number | null;
+  /** What it will have in memory at most: see peakPayloadBytes. */
+  payloadBytes: number;
 }
 
 export interface LaneLimits {
   concurrencyCap: number;
   ratePerSecond: number | null;
+  /** Payloads in memory by what is under way. */
+  heldBytes: number;
 }
 
-/** The highest rate an endpoint may have. */
-export const MAX_RATE_PER_SECOND = 1_000;
+/** A lane has no more payloads than this in memory, but that one request is always let through; an isolate has many lanes. */
+export const MAX_HELD_BYTES = 32 * 1024 * 1024;
+
+/** The most that a key has in memory while its deliveries go one after the other, each with the next prepared behind it. */
+export function peakPayloadBytes(sizes: number[]): number {
+  return Math.max(...sizes.map((size, i) => size + (sizes[i + 1] ?? 0)));
+}
+
+/** What an operator may have changed. `pausedAt` also while its tenant is suspended. */
+interface LaneStanding {
+  revision: number;
+  laneGeneration: number;
+  pausedAt: number | null;
+  disabledAt: number | null;
+  deletedAt: number | null;
+}
+
+const DEFAULT_CONCURRENCY = 16;
 
 const LEASE_CHECK_MS = 5_000;
 
-/** Requests are counted over this much more than a second, so that neighbours in time do not meet on the wire. */
-const RATE_WINDOW_MS = 1_020;
-
 /**
  * Which heads to start now, in their order, and when to look again. Heads in flight take their share of the cap, whoever
- * started them; `starts` are the moments of the last requests. `rest` could start but for cap and rate. `wakeAt` is null when
+ * started them; `starts` are the moments of the last requests. `rest` could start but for cap, rate and memory, in which
+ * nothing small goes before something large. `wakeAt` is null when
  * only a wake or the end of a request can change anything.
  */
 export function selectRunnable(
@@ -38,6 +58,8 @@ export function selectRunnable(
   const rest: LaneHead[] = [];
   const wakes: number[] = [];
   let inFlight = heads.filter(({ status }) => status === "processing").length;
+  let { heldBytes } = limits;
+  let hasMemory = true;
   const taken = [...starts];
   for (const head of heads) {
     if (head.status === "processing") {
@@ -51,13 +73,15 @@ export function selectRunnable(
     if (head.blocked) continue;
     const dueAt = Math.max(head.nextAttemptAt, head.notBefore ?? 0);
     const rateAt = nextStartAt(limits.ratePerSecond, taken, now);
+    if (dueAt <= now) hasMemory &&= heldBytes === 0 || heldBytes + head.payloadBytes <= MAX_HELD_BYTES;
     if (dueAt > now) wakes.push(dueAt);
-    else if (inFlight >= limits.concurrencyCap) rest.push(head);
+    else if (inFlight >= limits.concurrencyCap || !hasMemory) rest.push(head);
     else if (rateAt > now) {
       wakes.push(rateAt);
       rest.push(head);
     } else {
       start.push(head);
+      heldBytes += head.payloadBytes;
       taken.push(now);
       inFlight++;
     }
@@ -65,17 +89,27 @@ export function selectRunnable(
   return { start, rest, wakeAt: wakes.length > 0 ? Math.min(...wakes) : null };
 }
 
-/**
- * The first moment from `now` on at which one more request keeps the rate: never more than `ratePerSecond` starts in any
- * one second, and spread over it rather than all at its beginning. `starts` in order of time.
- */
-export function nextStartAt(ratePerSecond: number | null, starts: number[], now: number): number {
-  if (ratePerSecond === null) return now;
-  const nth = starts.at(-ratePerSecond);
-  const last = starts.at(-1);
-  const windowAt = nth === undefined ? now : nth + RATE_WINDOW_MS;
-  const gapAt = last === undefined ? now : last + Math.floor(800 / ratePerSecond);
-  return Math.max(now, windowAt, gapAt);
+/** How many requests a lane has under way at most. Many lanes share an isolate's memory. */
+export function capacityOf(settings: {
+  orderingMode: "unordered" | "strict" | "keyed";
+  concurrencyCap: number | null;
+}): number {
+  return settings.orderingMode === "strict" ? 1 : (settings.concurrencyCap ?? DEFAULT_CONCURRENCY);
+}
+
+/** Whether a claim that was proved a while ago would still be: neither the endpoint nor its tenant has been changed since. */
+export function isAsClaimed(
+  settings: LaneStanding | null,
+  { revision, generation }: { revision: number; generation: number },
+): boolean {
+  return (
+    settings !== null &&
+    settings.revision === revision &&
+    settings.laneGeneration === generation &&
+    settings.pausedAt === null &&
+    settings.disabledAt === null &&
+    settings.deletedAt === null
+  );
 }
 
 /** Work goes through a lane where something holds it to an order or a limit, or may take longer than a queue's consumer. */

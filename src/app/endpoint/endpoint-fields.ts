@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
-import { MAX_RATE_PER_SECOND } from "../../core/lane.ts";
+import { MAX_RATE_PER_SECOND } from "../../core/lane-pace.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { invalidField } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";

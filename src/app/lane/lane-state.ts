@@ -1,6 +1,7 @@
-import { MAX_RATE_PER_SECOND } from "../../core/lane.ts";
+import { MAX_RATE_PER_SECOND, type Turn } from "../../core/lane-pace.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { RunHeadDeps } from "./run-head.ts";
+import type { Pace } from "./turn.ts";
 
 export interface LaneSettings {
   revision: number;
@@ -32,8 +33,12 @@ export interface LaneDeps extends RunHeadDeps {
     rowsPerKey: number,
     now: number,
   ): Promise<LaneView>;
-  /** The lane keys of which a delivery is under way, whoever made its claim. */
-  listInFlight(tenantId: string, endpointId: string): Promise<string[]>;
+  /** What is under way, whoever made its claim: of these lane keys, or of all, which reads the whole lane. */
+  listInFlight(
+    tenantId: string,
+    endpointId: string,
+    laneKeys: string[] | null,
+  ): Promise<{ laneKey: string; lockedUntil: number }[]>;
   /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
   reportsUntil(): Promise<number>;
   /** Pumps again, and arms for what comes after. */
@@ -46,20 +51,21 @@ export interface LaneState {
   endpointId: string;
   /** A lane that was moved is another object's, and the ledger gives this one no claim. */
   generation: number;
-  /** Lane keys with a request under way in this object. */
-  running: Set<string>;
+  /** Lane keys with a request under way in this object, and what payloads of theirs are in memory at most. */
+  running: Map<string, number>;
   /** How many may be, as the settings last said. */
   capacity: number;
+  /** The endpoint's revision when it was last read, when that was last asked while the lane was full, and when it is to be again. */
+  revision: number | null;
+  lookedAt: number;
+  lookAgainAt: number | null;
   /** How long the lease of a request lasts, as the endpoint last said. */
   leaseMs: number;
-  /** Lane keys that somebody else has under way: a former object, or queues. They take room of the cap. */
-  elsewhere: Set<string>;
+  /** Lane keys that somebody else has under way, a former object or queues, and when their leases end. They take room of the cap. */
+  elsewhere: Map<string, number>;
   /** The endpoint's revision, and when, at which that was last asked; null for never. */
   elsewhereAsOf: { revision: number; at: number } | null;
-  /** When the latest heads were started, in order: what they are paced by. */
-  starts: number[];
-  /** When their requests were made, which is what the rate is a promise about. */
-  requests: number[];
+  pace: Pace;
   /** Lane keys that wait because of a fault of ours: until when, and how often it has happened. */
   faults: Map<string, { until: number; count: number }>;
   /** Heads that were read and found no room, and when the rate has some. */
@@ -67,8 +73,9 @@ export interface LaneState {
   spareAt: number | null;
   /** Whether an operator's word stopped it when it was last read. */
   isStanding: boolean;
-  /** Where the walk over a lane of many keys goes on, how far it has come, and when the next may begin. */
+  /** Where the walk over a lane of many keys goes on, where its last part began, how far it has come, and when the next may begin. */
   fromKey: string;
+  partFrom: string;
   partsWalked: number;
   /** Whether anybody called since the walk began. */
   calledAgain: boolean;
@@ -90,19 +97,27 @@ export function createLaneState(
     tenantId,
     endpointId,
     generation,
-    running: new Set(),
+    running: new Map(),
     capacity: 1,
+    revision: null,
+    lookedAt: 0,
+    lookAgainAt: null,
     leaseMs: DEFAULT_LEASE_MS,
-    elsewhere: new Set(),
+    elsewhere: new Map(),
     elsewhereAsOf: null,
     // What was requested just before this object was made is unknown: the past second counts as full.
-    starts: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
-    requests: Array.from({ length: MAX_RATE_PER_SECOND }, () => now),
+    pace: {
+      turns: new Set(
+        Array.from({ length: MAX_RATE_PER_SECOND }, (): Turn => ({ begunAt: now, at: now, stage: "sent" })),
+      ),
+      waiting: [],
+    },
     faults: new Map(),
     spare: null,
     spareAt: null,
     isStanding: false,
     fromKey: "",
+    partFrom: "",
     partsWalked: 0,
     calledAgain: false,
     walkAgainAt: 0,

@@ -1,21 +1,24 @@
 import { relayFaultDelayMs } from "../../core/delivery-end.ts";
-import { MAX_RATE_PER_SECOND, nextStartAt, selectRunnable, type LaneHead } from "../../core/lane.ts";
+import { beginningsOf } from "../../core/lane-pace.ts";
+import { capacityOf, peakPayloadBytes, selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
-import { createPayloadReader } from "../deliver/payload-reader.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
+import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
-import { runHead } from "./run-head.ts";
-import { ELSEWHERE_CHECK_MS, lookElsewhere, settleHeads, wakeForHolds } from "./settle-heads.ts";
+import { hasRoom } from "./has-room.ts";
+import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
+import { settleHeads, wakeForHolds } from "./settle-heads.ts";
+import { takeTurn } from "./turn.ts";
 
-/** Requests of a lane without a cap of its own; many lanes share an isolate's memory. */
-const DEFAULT_CONCURRENCY = 16;
 const KEYS_PER_LOAD = 64;
 /** Rows loaded of each key: what stands behind the head is claimed with the head's close. */
 const ROWS_PER_KEY = 16;
-/** While a lane stands still by an operator's word, its clocks are looked at this often. */
+/** While a lane stands still by an operator's word, its clocks are looked at this often, the parts of a long one apart. */
 const STANDING_CHECK_MS = 60_000;
+const STANDING_PART_MS = 1_000;
 const LEDGER_RETRY_MS = 2_000;
 const PAUSE_PER_PART_MS = 20;
+const FAULT_MEMORY_MS = 60_000;
 
 /**
  * Brings a lane as far as it will go now. Wakes, alarms and finished requests all come here; one at a time runs, and one
@@ -28,7 +31,7 @@ export async function pump(deps: LaneDeps, state: LaneState): Promise<number | n
   await state.pumping;
   // A lane that is full goes on when a request of its own has ended.
   const isFull = state.running.size >= state.capacity;
-  const wakeAt = isFull ? null : state.spare ? state.spareAt : state.wakeAt;
+  const wakeAt = isFull ? state.lookAgainAt : state.spare ? state.spareAt : state.wakeAt;
   return state.running.size === 0 ? wakeAt : Math.min(wakeAt ?? Infinity, deps.now() + state.leaseMs);
 }
 
@@ -50,7 +53,7 @@ async function pumpWhileDirty(deps: LaneDeps, state: LaneState): Promise<void> {
 }
 
 async function step(deps: LaneDeps, state: LaneState): Promise<void> {
-  if (state.running.size >= state.capacity) return;
+  if (!(await hasRoom(deps, state))) return;
   const view = state.spare ?? (await loadNext(deps, state));
   state.spare = null;
   if (view === null) return;
@@ -72,42 +75,45 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
     return;
   }
   if (view.lanes.length === 0) return;
-  state.capacity = settings.orderingMode === "strict" ? 1 : (settings.concurrencyCap ?? DEFAULT_CONCURRENCY);
+  state.capacity = capacityOf(settings);
+  state.revision = settings.revision;
   if (await settleHeads(deps, state, view, settings, now)) {
-    state.fromKey = "";
+    // Only the part that was read has changed.
+    state.fromKey = state.partFrom;
+    state.partsWalked--;
     state.dirty = true;
     return;
   }
   if (isStanding) {
-    state.wakeAt = now + STANDING_CHECK_MS;
+    state.wakeAt = now + (state.fromKey === "" ? STANDING_CHECK_MS : STANDING_PART_MS);
     return;
   }
 
   wakeForHolds(state, view, settings);
   // Of a strict lane the head alone may be under way, and its claim proves that.
   if (settings.orderingMode !== "strict") await lookElsewhere(deps, state, settings, now);
-  const heads = view.lanes.map((lane) => toHead(state, lane, now));
+  // Where a rate counts every start, each has to be let through on its own.
+  const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
+  const heads = view.lanes.map((lane) => toHead(state, lane, reach, now));
   const seen = new Set(heads.map(({ laneKey }) => laneKey));
   // What is under way behind the part that was read takes room as well.
-  const unseen = [...state.running, ...state.elsewhere].filter((laneKey) => !seen.has(laneKey)).length;
-  const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond };
-  const { start, rest, wakeAt } = selectRunnable(heads, limits, state.starts, now);
+  const unseen = [...state.running.keys(), ...state.elsewhere.keys()].filter((laneKey) => !seen.has(laneKey)).length;
+  const heldBytes = [...state.running.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond, heldBytes };
+  const { start, rest, wakeAt } = selectRunnable(heads, limits, beginningsOf(state.pace.turns), now);
   const lanes = new Map(view.lanes.map((lane) => [lane.laneKey, lane]));
-  for (const { laneKey } of start) {
-    // Where a rate counts every start, each has to be let through on its own.
-    const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
-    deps.background(startKey(deps, state, settings, lanes.get(laneKey)!.deliveries.slice(0, reach), view.region));
+  for (const head of start) {
+    const deliveries = lanes.get(head.laneKey)!.deliveries.slice(0, reach);
+    state.running.set(head.laneKey, head.payloadBytes);
+    deps.background(startKey(deps, state, settings, deliveries, view.region));
   }
   if (wakeAt !== null) wakeBy(state, wakeAt);
   state.leaseMs = view.lanes[0]!.deliveries[0]!.endpoint.timeoutMs + LEASE_MARGIN_MS;
-  if (rest.length > 0 && state.elsewhere.size > 0) {
-    // Others have requests under way, and only the ledger knows when they have not.
-    state.fromKey = "";
-    wakeBy(state, now + ELSEWHERE_CHECK_MS);
-  } else if (rest.length > 0) {
+  if (rest.length > 0) {
     // What there was no room for goes next, without being read again; its claims prove that it still may.
     state.spare = { ...view, lanes: rest.map(({ laneKey }) => lanes.get(laneKey)!) };
-    state.spareAt = wakeAt;
+    // Others have requests under way, and only the ledger knows when they have not.
+    state.spareAt = state.elsewhere.size > 0 ? Math.min(wakeAt ?? Infinity, now + ELSEWHERE_CHECK_MS) : wakeAt;
   } else if (state.fromKey !== "") {
     state.dirty = true;
   }
@@ -125,11 +131,16 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     }
     state.wakeAt = null;
     state.partsWalked = 0;
+    forgetOldFaults(state, deps.now());
     state.calledAgain = false;
   }
   const { tenantId, endpointId, fromKey } = state;
-  const view = await deps.loadLane(tenantId, endpointId, fromKey, KEYS_PER_LOAD, ROWS_PER_KEY, deps.now());
+  const view = await deps.within(
+    STORE_TIMEOUT_MS,
+    deps.loadLane(tenantId, endpointId, fromKey, KEYS_PER_LOAD, ROWS_PER_KEY, deps.now()),
+  );
   state.partsWalked++;
+  state.partFrom = fromKey;
   // The smallest text behind the last key.
   state.fromKey = view.hasMore ? `${view.lanes.at(-1)!.laneKey}\0` : "";
   if (!view.hasMore && state.partsWalked > 1) {
@@ -140,7 +151,17 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
   return view;
 }
 
-function toHead(state: LaneState, { laneKey, blocked, deliveries }: LaneView["lanes"][number], now: number): LaneHead {
+/** The deliveries may have ended otherwise. What is tried again at its time is known for a minute more. */
+function forgetOldFaults({ faults }: LaneState, now: number): void {
+  for (const [laneKey, { until }] of faults) if (until < now - FAULT_MEMORY_MS) faults.delete(laneKey);
+}
+
+function toHead(
+  state: LaneState,
+  { laneKey, blocked, deliveries }: LaneView["lanes"][number],
+  reach: number,
+  now: number,
+): LaneHead {
   const head = deliveries[0]!;
   return {
     laneKey,
@@ -149,6 +170,7 @@ function toHead(state: LaneState, { laneKey, blocked, deliveries }: LaneView["la
     lockedUntil: state.running.has(laneKey) ? null : head.lockedUntil,
     blocked,
     notBefore: state.faults.get(laneKey)?.until ?? null,
+    payloadBytes: peakPayloadBytes(deliveries.slice(0, reach).map(({ event }) => event.payloadSize)),
   };
 }
 
@@ -161,14 +183,12 @@ async function startKey(
   region: string | null,
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
-  state.running.add(laneKey);
-  if (ratePerSecond !== null) state.starts = withLatest(state.starts, deps.now());
-  const readPayload = createPayloadReader(deps.getPayload);
-  const paced = ratePerSecond === null ? deps : { ...deps, send: sendInTurn(deps, state, ratePerSecond) };
-  const result = await runHead(paced, readPayload, deliveries, region, state.generation).catch((error) => {
+  const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
+  const result = await runHead(deps, deliveries, region, state.generation, turn).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
   });
+  turn?.end();
   if (result === "fault") {
     const count = (state.faults.get(laneKey)?.count ?? 0) + 1;
     state.faults.set(laneKey, { count, until: deps.now() + relayFaultDelayMs(count) });
@@ -180,18 +200,3 @@ async function startKey(
   state.running.delete(laneKey);
   await deps.pumpAgain();
 }
-
-/** Some heads wait longer for the ledger than others; the rate holds for their requests all the same. */
-function sendInTurn(deps: LaneDeps, state: LaneState, ratePerSecond: number): LaneDeps["send"] {
-  return async (request) => {
-    for (let now = deps.now(); ; now = deps.now()) {
-      const at = nextStartAt(ratePerSecond, state.requests, now);
-      if (at <= now) break;
-      await deps.sleep(at - now);
-    }
-    state.requests = withLatest(state.requests, deps.now());
-    return deps.send(request);
-  };
-}
-
-const withLatest = (times: number[], now: number) => [...times.slice(-MAX_RATE_PER_SECOND), now];

@@ -1,8 +1,10 @@
+import type { LaneSettings } from "./lane-state.ts";
+import { isAsClaimed } from "../../core/lane.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { keepReport } from "../deliver/keep-report.ts";
-import type { PayloadReader } from "../deliver/payload-reader.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
+import { abandonedReport } from "./abandoned-report.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { makeRequest } from "../deliver/send-attempt.ts";
 
@@ -11,12 +13,30 @@ type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 export interface RunHeadDeps extends DeliverDeps {
   claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
   closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
+  /** Work that takes no longer than this, or an error. */
+  within<T>(ms: number, work: Promise<T>): Promise<T>;
+  /** How the lane is to be run; null when there is no such endpoint. */
+  loadSettings(tenantId: string, endpointId: string): Promise<LaneSettings | null>;
   endHead(
     ref: DeliveryRef & { tenantId: string; endpoint: { revision: number } },
     end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
     now: number,
   ): Promise<void>;
 }
+
+/** What a request waits for besides: a rate. */
+export interface HeadTurn {
+  beforeClaim(): Promise<void>;
+  beforeRequest(): Promise<void>;
+}
+
+/** A store that has not answered by then is taken to be away. */
+export const STORE_TIMEOUT_MS = 20_000;
+
+/** A claim whose answer came this late, or whose turn did, is proved once more before its request is made. */
+const CLAIM_IS_OLD_MS = 1_000;
+/** By then too much of its lease is gone: the request might outlive it. */
+const CLAIM_IS_STALE_MS = 10_000;
 
 /** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
 interface Ready {
@@ -33,25 +53,32 @@ interface Ready {
  */
 export async function runHead(
   deps: RunHeadDeps,
-  readPayload: PayloadReader,
   deliveries: LoadedDelivery[],
   region: string | null,
   generation: number,
+  turn: HeadTurn | null,
 ): Promise<"done" | "lost" | "fault"> {
   const [head, ...following] = deliveries;
-  const first = await getReady(deps, readPayload, head!, region);
+  const first = await getReady(deps, head!, region);
   if (first === "fault") return "fault";
   if (first === "ended") return "done";
+  await turn?.beforeClaim();
   let startedAt = deps.now();
   // A claim whose answer was lost is taken up by its token.
-  const claimFirst = () => deps.claimHead(first.claim, generation, startedAt);
+  const claimFirst = () => deps.within(STORE_TIMEOUT_MS, deps.claimHead(first.claim, generation, startedAt));
   if (!(await claimFirst().catch(claimFirst))) return "lost";
 
   for (let current: Ready = first; ;) {
+    await turn?.beforeRequest();
+    if (!(await mayBeSent(deps, current, generation, startedAt))) {
+      // It was not sent, and need not wait for its lease to say so.
+      await keepReport(deps, abandonedReport({ ...current.delivery, ...asClaimed(current, startedAt) }, deps.now()));
+      return "lost";
+    }
     const behind = following.shift();
     const [report, next] = await Promise.all([
       makeRequest(deps, { ...current, ...current.claim, startedAt }),
-      behind === undefined ? null : getReady(deps, readPayload, behind, region).catch(() => null),
+      behind === undefined ? null : getReady(deps, behind, region).catch(() => null),
     ]);
     const claimable = next !== null && next !== "fault" && next !== "ended" ? next : null;
     let isClaimed = false;
@@ -68,14 +95,29 @@ export async function runHead(
   }
 }
 
-/** What is refused for good is ended here: there will be no request. */
+/** Whether the endpoint is as the claim had it; one who cannot be asked, twice, has not said so. */
+async function mayBeSent(deps: RunHeadDeps, { claim }: Ready, generation: number, startedAt: number): Promise<boolean> {
+  const ageMs = deps.now() - startedAt;
+  if (ageMs <= CLAIM_IS_OLD_MS) return true;
+  if (ageMs > CLAIM_IS_STALE_MS) return false;
+  const ask = () => deps.within(STORE_TIMEOUT_MS, deps.loadSettings(claim.tenantId, claim.endpointId));
+  const settings = await ask()
+    .catch(ask)
+    .catch(() => null);
+  return isAsClaimed(settings, { revision: claim.endpointRevision, generation });
+}
+
+function asClaimed({ claim }: Ready, startedAt: number) {
+  return { attemptCount: claim.attemptNumber, token: claim.token, lastAttemptAt: startedAt };
+}
+
+/** Its payload is read for it alone and not kept, so that memory holds what is under way and the next. What is refused for good is ended here: there will be no request. */
 async function getReady(
   deps: RunHeadDeps,
-  readPayload: PayloadReader,
   delivery: LoadedDelivery,
   region: string | null,
 ): Promise<Ready | "ended" | "fault"> {
-  const result = await prepare(deps, readPayload, delivery);
+  const result = await deps.within(STORE_TIMEOUT_MS, prepare(deps, deps.getPayload, delivery));
   if (result.kind === "fault") return "fault";
   if (result.kind === "refused") {
     await deps.endHead(delivery, { status: "failed", finalOutcome: result.finalOutcome }, deps.now());

@@ -1,7 +1,7 @@
 import { endOfWait, headHoldEndsAt } from "../../core/lane-end.ts";
-import type { LoadedDelivery } from "../deliver/prepare.ts";
 import { recordAttempt } from "../deliver/record-attempt.ts";
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
+import { abandonedReport } from "./abandoned-report.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
 
 /** Ends heads whose waiting has ended and takes back leases that have; says whether the lane must be read again. */
@@ -17,8 +17,7 @@ export async function settleHeads(
     const head = deliveries[0]!;
     if (state.running.has(laneKey)) continue;
     if (head.status === "processing") {
-      if (head.lockedUntil! > now) continue;
-      if (head.lockedUntil! > now - MAX_REPORT_WAIT_MS && (await deps.reportsUntil()) > now) continue;
+      if (!(await isAbandoned(deps, head.lockedUntil!, now))) continue;
       await recordAttempt(deps, abandonedReport(head, now));
       settled = true;
       continue;
@@ -44,25 +43,16 @@ export async function settleHeads(
   return settled;
 }
 
-/** While requests of a former object, or of a queue, take room of the cap, the ledger is asked about them this often. */
-export const ELSEWHERE_CHECK_MS = 1_000;
-
-/**
- * Asks what others have under way: when this object takes over, when the endpoint was changed (queues may have had its work
- * before), and from then on until there is nothing.
- */
-export async function lookElsewhere(
-  deps: LaneDeps,
-  state: LaneState,
-  { revision }: LaneSettings,
-  now: number,
-): Promise<void> {
-  const { elsewhereAsOf: asOf } = state;
-  const isKnown = asOf?.revision === revision && (state.elsewhere.size === 0 || now - asOf.at < ELSEWHERE_CHECK_MS);
-  if (isKnown) return;
-  const inFlight = await deps.listInFlight(state.tenantId, state.endpointId);
-  state.elsewhere = new Set(inFlight.filter((laneKey) => !state.running.has(laneKey)));
-  state.elsewhereAsOf = { revision, at: now };
+/** Whether nobody answers for a claim any more. While nobody can say, it is left alone. */
+async function isAbandoned(deps: LaneDeps, lockedUntil: number, now: number): Promise<boolean> {
+  if (lockedUntil > now) return false;
+  if (lockedUntil <= now - MAX_REPORT_WAIT_MS) return true;
+  try {
+    return (await deps.reportsUntil()) <= now;
+  } catch (error) {
+    deps.logFault("lane: ask for reports", error);
+    return false;
+  }
 }
 
 /** A head may back off for longer than it may hold up its lane. */
@@ -73,22 +63,4 @@ export function wakeForHolds(state: LaneState, view: LaneView, { maxHeadHoldSeco
     const endsAt = headHoldEndsAt({ ...head, resumedAt: head.endpoint.resumedAt, maxHeadHoldSeconds });
     if (endsAt !== null) wakeBy(state, endsAt);
   }
-}
-
-function abandonedReport(head: LoadedDelivery, now: number) {
-  return {
-    ...head,
-    attemptNumber: head.attemptCount,
-    token: head.token!,
-    endpointUrl: head.endpoint.url,
-    lane: null,
-    scheduledAt: head.scheduledAt ?? now,
-    requestedAt: head.lastAttemptAt ?? now,
-    respondedAt: now,
-    wire: { kind: "abandoned" as const },
-    retryAfterMs: null,
-    responseBodySha256: null,
-    responseHeadersJson: null,
-    partnerRequestId: null,
-  };
 }

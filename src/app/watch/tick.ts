@@ -6,6 +6,7 @@ import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
 import type { Runtime } from "../runtime.ts";
+import { createLaneWalk, wakeLanes, type LaneWalk, type WakeLanesDeps } from "./wake-lanes.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 type DueDelivery = TenantDeliveryRef & { attemptCount: number; nextAttemptAt: number };
@@ -28,7 +29,7 @@ interface ExpiredLease extends TenantDeliveryRef {
   isLast?: boolean;
 }
 
-export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runtime, "now"> {
+export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, Pick<Runtime, "now"> {
   listDue(until: number, after: DueDelivery | null, limit: number): Promise<DueDelivery[]>;
   listLongRetriesDue(from: number, until: number, minDelayMs: number, limit: number): Promise<DueDelivery[]>;
   listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
@@ -38,12 +39,6 @@ export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, Pick<Runt
     limit: number,
   ): Promise<{ endpoints: { tenantId: string; endpointId: string }[]; next: HoldKey | null }>;
   findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }>;
-  /** Endpoints whose lane has work that is overdue, behind `after`; and where to go on, null at the end. */
-  listOverdueLanes(
-    after: string,
-    overdueBefore: number,
-    limit: number,
-  ): Promise<{ lanes: { tenantId: string; endpointId: string; generation: number }[]; next: string | null }>;
   /** Events with ids before `beforeId`, in some order, behind `after`; and where to go on, null at the end. */
   walkOldEvents(
     after: EventKey,
@@ -78,9 +73,7 @@ export interface WatchState {
   overdueAfter: DueDelivery | null;
   overduePassAt: number;
   holdsAfter: HoldKey | null;
-  /** Where the walk over lanes goes on. */
-  lanesAfter: string;
-  lanesPassAt: number;
+  lanes: LaneWalk;
   eventsAfter: EventKey;
 }
 
@@ -97,8 +90,7 @@ export function createWatchState(now: number): WatchState {
     overdueAfter: null,
     overduePassAt: 0,
     holdsAfter: null,
-    lanesAfter: "",
-    lanesPassAt: 0,
+    lanes: createLaneWalk(),
     eventsAfter: ["", ""],
   };
 }
@@ -113,7 +105,7 @@ export async function tick(deps: WatchDeps, state: WatchState): Promise<number |
     ["recover leases", () => recoverLeases(deps, now)],
     ["end holds", () => endHolds(deps, now)],
     ["release stranded holds", () => releaseStranded(deps, state)],
-    ["wake lanes", () => wakeLanes(deps, state, now)],
+    ["wake lanes", () => wakeLanes(deps, state.lanes, now)],
     ["ring long retries", () => ringLongRetries(deps, state, now)],
     ["ring overdue", () => ringOverdue(deps, state, now)],
     ["delete expired", () => deleteExpired(deps, state, now)],
@@ -184,16 +176,6 @@ async function releaseStranded(deps: WatchDeps, state: WatchState): Promise<bool
   state.holdsAfter = next;
   for (const { tenantId, endpointId } of endpoints) await releaseHeld(deps, tenantId, endpointId);
   return false;
-}
-
-/** Lanes look after themselves; this is for those whose alarm or wake was lost. */
-async function wakeLanes(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {
-  if (state.lanesAfter === "" && now - state.lanesPassAt < OVERDUE_MS) return false;
-  if (state.lanesAfter === "") state.lanesPassAt = now;
-  const { lanes, next } = await deps.listOverdueLanes(state.lanesAfter, now - OVERDUE_MS, PAGE);
-  for (const lane of lanes) deps.wakeLane(lane);
-  state.lanesAfter = next ?? "";
-  return next !== null;
 }
 
 async function ringLongRetries(deps: WatchDeps, state: WatchState, now: number): Promise<boolean> {

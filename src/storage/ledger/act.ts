@@ -1,5 +1,6 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { redateNextHead } from "./block.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
@@ -30,14 +31,16 @@ export function createActLedger(db: D1Database) {
 
     /** Lets a lane go on without its dead head. False when it is not a blocked head, or has expired. lane_block. */
     async skipHead(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
-      const { meta } = await db
-        .prepare(
-          `delete from lane_block where endpoint_id = ?3 and tenant_id = ?1 and event_id = ?2 and replay_no = ?4
-             and exists (select 1 from delivery where ${KEY} and expires_at > ?5)`,
-        )
-        .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now)
-        .run();
-      return meta.changes > 0;
+      const [, skipped] = await db.batch([
+        redateNextHead(db, { tenantId, ...ref }, now),
+        db
+          .prepare(
+            `delete from lane_block where endpoint_id = ?3 and tenant_id = ?1 and event_id = ?2 and replay_no = ?4
+               and exists (select 1 from delivery where ${KEY} and expires_at > ?5)`,
+          )
+          .bind(tenantId, ref.eventId, ref.endpointId, ref.replayNo, now),
+      ]);
+      return skipped!.meta.changes > 0;
     },
 
     /** Cancels a pending delivery. False when it is not pending. */
@@ -76,6 +79,7 @@ export function createActLedger(db: D1Database) {
                 .bind(tenantId, policyRow.id, policyRow.policy),
             ]
           : []),
+        redateNextHead(db, { tenantId, ...ref }, now),
         db
           .prepare(
             `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status,
@@ -87,7 +91,7 @@ export function createActLedger(db: D1Database) {
                iif(ep.route = 'queue', null, iif(
                  exists (select 1 from lane_block b where ${BLOCKED_HEAD}),
                  coalesce((select min(x.lane_position) from delivery x where ${SAME_LANE}), 0) - 1,
-                 coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0) + 1))
+                 max(0, coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0)) + 1))
              from delivery d
              cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
              cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id

@@ -9,6 +9,25 @@ export const standingBlocks = (now: string) => `lane_block b cross join delivery
     and h.replay_no = b.replay_no and h.expires_at > ${now}`;
 
 /**
+ * Of the lane that this dead head blocks: what is first there now begins its age anew, where it had one (it was let through
+ * before the lane was blocked, in another mode). Waiting behind a block uses up nobody's age. To be done before the block goes.
+ */
+export function redateNextHead(db: D1Database, ref: TenantDeliveryRef, now: number): D1PreparedStatement {
+  return db
+    .prepare(
+      `update delivery set scheduled_at = ?5
+       from (select b.lane_key as key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?3
+               and x.lane_key = b.lane_key and x.terminal_at is null and x.lane_key is not null) as position
+             from lane_block b
+             where b.endpoint_id = ?3 and b.tenant_id = ?1 and b.event_id = ?2 and b.replay_no = ?4) first
+       where delivery.endpoint_id = ?3 and delivery.lane_key = first.key and delivery.lane_position = first.position
+         and delivery.terminal_at is null and delivery.lane_key is not null and delivery.status = 'pending'
+         and delivery.scheduled_at is not null`,
+    )
+    .bind(ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo, now);
+}
+
+/**
  * Rule 9: written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody; of two that
  * were heads together, before their lane became one, each asks for itself. Stands right behind the statement that ends the head, and does nothing where that changed nothing: an end that is told a second
  * time must not stop a lane that was let go on meanwhile.

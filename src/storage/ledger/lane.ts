@@ -10,24 +10,9 @@ import {
 } from "./deliver.ts";
 import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
-import { PAUSED_AT } from "./suspension.ts";
+import { selectSettings, toSettings, type LaneSettings } from "./lane-settings.ts";
 
 type Row = Record<string, any>;
-
-/** How an endpoint's lane is to be run, as of one moment. */
-export interface LaneSettings {
-  revision: number;
-  orderingMode: "unordered" | "strict" | "keyed";
-  route: "queue" | "lane";
-  concurrencyCap: number | null;
-  ratePerSecond: number | null;
-  maxHeadHoldSeconds: number | null;
-  laneGeneration: number;
-  /** Also while its tenant is suspended. */
-  pausedAt: number | null;
-  disabledAt: number | null;
-  deletedAt: number | null;
-}
 
 /** What stands in a lane: for each of some lane keys its first rows, in order. */
 export interface LaneView {
@@ -46,7 +31,8 @@ export function createLaneLedger(db: D1Database) {
   return {
     /**
      * Up to `maxKeys` lane keys from `fromKey` on, each with its first rows: one row a lane is read to find the next
-     * (`select distinct` would walk the whole lane), whatever waits behind. delivery_lane.
+     * (`select distinct` would walk the whole lane), whatever waits behind. Of a key of which something was under way before it
+     * was one, that comes first: nothing goes before it has ended. delivery_lane.
      */
     async loadLane(
       tenantId: string,
@@ -56,14 +42,8 @@ export function createLaneLedger(db: D1Database) {
       rowsPerKey: number,
       now: number,
     ): Promise<LaneView> {
-      const [settings, rows, blocks, ofEndpoints] = await db.batch<Row>([
-        db
-          .prepare(
-            `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
-                    lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at
-             from endpoint ep cross join tenant t on t.id = ep.tenant_id where ep.tenant_id = ? and ep.id = ?`,
-          )
-          .bind(tenantId, endpointId),
+      const [settings, rows, ofEndpoints] = await db.batch<Row>([
+        selectSettings(db, tenantId, endpointId),
         db
           .prepare(
             `with recursive head (lane_key, n) as (
@@ -72,27 +52,32 @@ export function createLaneLedger(db: D1Database) {
                union all
                select (select lane_key from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
                        and lane_key > head.lane_key order by lane_key limit 1), n + 1
-               from head where head.lane_key is not null and n < ?4)
-             select ${LOADED_COLUMNS}
-             from (select lane_key, (select min(lane_position) from delivery x where x.endpoint_id = ?2
-                     and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null) as first
-                   from head where lane_key is not null) h
+               from head where head.lane_key is not null and n < ?4),
+             first (lane_key, lane_position) as materialized (
+               select lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
+                 and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null)
+               from head where lane_key is not null),
+             h (lane_key, lane_position, blocked) as materialized (
+               select lane_key, iif(lane_position > 0, lane_position, coalesce((
+                 select min(x.lane_position) from delivery x where ${inFlightBefore("?2", "first.lane_key")}), lane_position)),
+                 exists (select 1 from ${standingBlocks("?6")} where b.endpoint_id = ?2 and b.lane_key = first.lane_key)
+               from first)
+             select ${LOADED_COLUMNS}, h.blocked
+             from h
              cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
-               and d.lane_key is not null and d.lane_position >= h.first and d.lane_position < h.first + ?5
+               and d.lane_key is not null and d.lane_position >= h.lane_position and d.lane_position < h.lane_position + ?5
              ${LOADED_JOINS}
              where d.tenant_id = ?1
              order by d.lane_key, d.lane_position`,
           )
-          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey),
-        db.prepare(`select b.lane_key from ${standingBlocks("?2")} where b.endpoint_id = ?1`).bind(endpointId, now),
+          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey, now),
         selectOfEndpoints(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
-      const blocked = new Set(blocks!.results.map((row) => row["lane_key"] as string));
-      const deliveries = rows!.results.map((row) => toLoadedDelivery(row, ofEndpoints!.results));
-      const lanes = [...Map.groupBy(deliveries, ({ laneKey }) => laneKey!)].map(([laneKey, ofKey]) => ({
+      const byKey = Map.groupBy(rows!.results, (row) => row["lane_key"] as string);
+      const lanes = [...byKey].map(([laneKey, ofKey]) => ({
         laneKey,
-        blocked: blocked.has(laneKey),
-        deliveries: ofKey,
+        blocked: ofKey[0]!["blocked"] === 1,
+        deliveries: ofKey.map((row) => toLoadedDelivery(row, ofEndpoints!.results)),
       }));
       return {
         settings: settings!.results[0] ? toSettings(settings!.results[0]) : null,
@@ -102,75 +87,36 @@ export function createLaneLedger(db: D1Database) {
       };
     },
 
-    /**
-     * The lane keys of which a delivery is under way, whoever made its claim. Walks the whole lane (delivery_lane), so it is
-     * asked only by an object that has just taken over, or whose endpoint has been changed.
-     */
-    async listInFlight(tenantId: string, endpointId: string): Promise<string[]> {
-      const { results } = await db
-        .prepare(
-          `select lane_key from delivery
-           where endpoint_id = ?2 and ${OPEN_IN_LANE} and status = 'processing' and +tenant_id = ?1`,
-        )
-        .bind(tenantId, endpointId)
-        .all<Row>();
-      return results.map((row) => row["lane_key"] as string);
+    /** How the lane is to be run, and no more. Primary keys. */
+    async loadSettings(tenantId: string, endpointId: string): Promise<LaneSettings | null> {
+      const row = await selectSettings(db, tenantId, endpointId).first<Row>();
+      return row && toSettings(row);
     },
 
     /**
-     * A lane as an operator looks at it: how it is set, what stands first of each key (at most `maxHeads`, and blocked ones
-     * rather than others; oldest first), and how much stands behind. Null when there is no such endpoint. delivery_lane.
+     * What is under way, whoever made its claim: of these lane keys, or of all. All of them is a walk through the whole lane,
+     * for an object that has just taken over or whose endpoint has been changed; of some, no row is read behind what may be
+     * under way. delivery_lane.
      */
-    async viewLane(tenantId: string, endpointId: string, maxHeads: number, now: number) {
-      const [settings, blocks, heads, depth] = await db.batch<Row>([
-        db
-          .prepare(
-            `select ordering_mode, ${PAUSED_AT} as paused_at, disabled_at
-             from endpoint ep cross join tenant t on t.id = ep.tenant_id
-             where ep.tenant_id = ? and ep.id = ? and ep.deleted_at is null`,
-          )
-          .bind(tenantId, endpointId),
-        db
-          .prepare(
-            `select h.*, b.blocked_at, (${depthOfKey("h")}) as depth from ${standingBlocks("?4")}
-             where b.tenant_id = ?1 and b.endpoint_id = ?2 order by b.blocked_at limit ?3`,
-          )
-          .bind(tenantId, endpointId, maxHeads, now),
-        db
-          .prepare(
-            `with recursive head (lane_key, n) as (
-               select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}), 1
-               union all
-               select (select min(lane_key) from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
-                       and lane_key > head.lane_key), n + 1
-               from head where head.lane_key is not null and n < ?3)
-             select d.*, null as blocked_at, (${depthOfKey("d")}) as depth
-             from (select lane_key from head where lane_key is not null) h
-             cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
-               and d.lane_key is not null and d.lane_position = (
-                 select min(x.lane_position) from delivery x where x.endpoint_id = ?2 and x.lane_key = h.lane_key
-                   and x.terminal_at is null and x.lane_key is not null)
-             where d.tenant_id = ?1 and not exists (
-               select 1 from ${standingBlocks("?4")} where b.endpoint_id = ?2 and b.lane_key = d.lane_key)
-             order by d.created_at, d.event_id`,
-          )
-          .bind(tenantId, endpointId, maxHeads, now),
-        db
-          .prepare(`select count(*) as n from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and tenant_id = ?1`)
-          .bind(tenantId, endpointId),
-      ]);
-      const endpoint = settings!.results[0];
-      if (!endpoint) return null;
-      return {
-        orderingMode: endpoint["ordering_mode"] as "unordered" | "strict" | "keyed",
-        pausedAt: endpoint["paused_at"] as number | null,
-        disabledAt: endpoint["disabled_at"] as number | null,
-        depth: depth!.results[0]!["n"] as number,
-        heads: [...blocks!.results, ...heads!.results]
-          .slice(0, maxHeads)
-          .toSorted((a, b) => a["created_at"] - b["created_at"] || (a["event_id"] < b["event_id"] ? -1 : 1))
-          .map(toLaneHead),
-      };
+    async listInFlight(
+      tenantId: string,
+      endpointId: string,
+      laneKeys: string[] | null,
+    ): Promise<{ laneKey: string; lockedUntil: number }[]> {
+      const ofAll = `delivery d where d.endpoint_id = ?2 and d.terminal_at is null and d.lane_key is not null and ?3 is null`;
+      const ofSome = `(select value as lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
+            and x.lane_key = value and x.terminal_at is null and x.lane_key is not null) as first from json_each(?3)) h
+          cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
+            and d.lane_key is not null and d.lane_position <= max(h.first, 0)
+          where true`;
+      const { results } = await db
+        .prepare(
+          `select d.lane_key, d.locked_until from ${laneKeys === null ? ofAll : ofSome}
+             and d.status = 'processing' and +d.tenant_id = ?1`,
+        )
+        .bind(tenantId, endpointId, laneKeys && JSON.stringify(laneKeys))
+        .all<{ lane_key: string; locked_until: number }>();
+      return results.map((row) => ({ laneKey: row.lane_key, lockedUntil: row.locked_until }));
     },
 
     /** Claims a head of a lane; false when the ledger does not agree that it is one that may be attempted now. */
@@ -226,29 +172,17 @@ export function createLaneLedger(db: D1Database) {
   };
 }
 
-/** Open deliveries with the key of `head`. */
-const depthOfKey = (head: string) => `select count(*) from delivery x where x.endpoint_id = ${head}.endpoint_id
-  and x.lane_key = ${head}.lane_key and x.terminal_at is null and x.lane_key is not null`;
-
-function toLaneHead(row: Row) {
-  const isKey = row["lane_key"] !== "" && row["lane_key"] !== ` ${row["event_id"]}`;
-  return {
-    orderingKey: isKey ? (row["lane_key"] as string) : null,
-    eventId: row["event_id"] as string,
-    endpointId: row["endpoint_id"] as string,
-    replayNo: row["replay_no"] as number,
-    status: row["status"] as string,
-    attemptCount: row["attempt_count"] as number,
-    blockedSince: row["blocked_at"] as number | null,
-    nextAttemptAt: row["next_attempt_at"] as number | null,
-    lastStatusCode: row["last_status_code"] as number | null,
-    lastErrorClass: row["last_error_class"] as string | null,
-    depth: row["depth"] as number,
-  };
-}
+/**
+ * Rows `x` of a lane key that were in flight already when it became one (rule 4): at positions that nothing else is given
+ * but the replay of a blocked head. Most lanes have none.
+ */
+const inFlightBefore = (endpointId: string, laneKey: string) => `x.endpoint_id = ${endpointId}
+  and x.lane_key = ${laneKey} and x.terminal_at is null and x.lane_key is not null and x.lane_position <= 0
+  and x.status = 'processing'`;
 
 /**
- * Rule 5 for lanes: besides what every claim proves, that this is the head (rows in flight count) and not blocked. So two
+ * Rule 5 for lanes: besides what every claim proves, that this is the head (rows in flight count), that nothing else of its
+ * lane is in flight from before it was one, and that it is not blocked. So two
  * objects of one lane, or one and a watchdog, may cost time and never order.
  */
 function claimHead(db: D1Database, claim: Claim, generation: number, now: number): D1PreparedStatement {
@@ -262,6 +196,7 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
            select min(x.lane_position) from delivery x
            where x.endpoint_id = ?3 and x.lane_key = delivery.lane_key and x.terminal_at is null
              and x.lane_key is not null)
+         and not exists (select 1 from delivery x where ${inFlightBefore("?3", "delivery.lane_key")})
          and not exists (
            select 1 from ${standingBlocks("?7")} where b.endpoint_id = ?3 and b.lane_key = delivery.lane_key)
          and exists (
@@ -282,19 +217,4 @@ function claimHead(db: D1Database, claim: Claim, generation: number, now: number
       claim.endpointRevision,
       generation,
     );
-}
-
-function toSettings(row: Row): LaneSettings {
-  return {
-    revision: row["revision"],
-    orderingMode: row["ordering_mode"],
-    route: row["route"],
-    concurrencyCap: row["concurrency_cap"],
-    ratePerSecond: row["rate_limit_per_second"],
-    maxHeadHoldSeconds: row["max_head_hold_seconds"],
-    laneGeneration: row["lane_generation"],
-    pausedAt: row["paused_at"],
-    disabledAt: row["disabled_at"],
-    deletedAt: row["deleted_at"],
-  };
 }

@@ -241,9 +241,9 @@ function insertDeliveries(db: D1Database, tenantId: string, deliveries: NewDeliv
       `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,
          retry_policy_id, created_at, scheduled_at, next_attempt_at, terminal_at, final_outcome, relay_region, expires_at)
        select tenant_id, event_id, endpoint_id, subscription_id, iif(is_born_failed, 'failed', 'pending'), lane_key,
-         iif(lane_key is null, null, coalesce((
+         iif(lane_key is null, null, max(0, coalesce((
            select max(x.lane_position) from delivery x where x.endpoint_id = n.endpoint_id and x.lane_key = n.lane_key
-             and x.terminal_at is null and x.lane_key is not null), 0)
+             and x.terminal_at is null and x.lane_key is not null), 0))
            + row_number() over (partition by endpoint_id, lane_key order by place)),
          policy_id, relayed_at, iif(lane_key is null, relayed_at, null), iif(is_born_failed, null, relayed_at),
          iif(is_born_failed, relayed_at, null), iif(is_born_failed, 'endpoint_disabled', null), relay_region, expires_at

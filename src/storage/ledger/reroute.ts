@@ -26,7 +26,7 @@ export function createRerouteLedger(db: D1Database) {
     /**
      * Changes how an endpoint is routed and, when `moves`, re-keys its open deliveries in the order of their acceptance, in
      * one transaction: a publish commits before it or after it, and no claim sees the half of it. Deliveries in flight keep
-     * token and lease, and stand first, so that no other starts beside them. Null when the endpoint is not as `revision` says.
+     * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is not as `revision` says.
      *
      * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change.
      */
@@ -69,7 +69,7 @@ export function createRerouteLedger(db: D1Database) {
       ]);
       if (results.at(-1)!.results.length === 0) return null;
       if (!moves || routing.route === "lane") return [];
-      return results[1]!.results.slice(0, MAX_RUNG).map((row) => ({
+      return results[0]!.results.map((row) => ({
         eventId: row["event_id"] as string,
         endpointId,
         replayNo: row["replay_no"] as number,
@@ -94,15 +94,22 @@ function moveOpen(
     .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isFresh}`)
     .bind(tenantId, endpointId, revision);
   if (route === "queue") {
+    const rung = db
+      .prepare(
+        `select event_id, replay_no, attempt_count from delivery
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and status = 'pending'
+           and +tenant_id = ?1 and ${isFresh}
+         order by lane_key, lane_position limit ${MAX_RUNG}`,
+      )
+      .bind(tenantId, endpointId, revision);
     const toQueue = db
       .prepare(
         `update delivery set lane_key = null, lane_position = null, hold_until = null,
            scheduled_at = coalesce(scheduled_at, ?4)
-         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}
-         returning event_id, replay_no, attempt_count`,
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}`,
       )
       .bind(tenantId, endpointId, revision, now);
-    return [unblock, toQueue];
+    return [rung, unblock, toQueue];
   }
   const open = (where: string) =>
     `select tenant_id, event_id, endpoint_id, replay_no, status, created_at from delivery
@@ -115,7 +122,8 @@ function moveOpen(
        from (
          select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY} as key,
            row_number() over (
-             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no) as position
+             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
+             - sum(d.status = 'processing') over (partition by ${LANE_KEY}) as position
          from (${open("lane_key is not null")}
                union all ${open("lane_key is null and status = 'pending'")}
                union all ${open("lane_key is null and status = 'processing'")}) d

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LaneDeps } from "../../../src/app/lane/lane-state.ts";
+import { createLaneState, type LaneDeps } from "../../../src/app/lane/lane-state.ts";
 import { laneScene } from "./support/lane.ts";
 import { T0 } from "./support/report.ts";
 
@@ -231,8 +231,7 @@ describe("limits", () => {
 
   test("an object that was just made lets nothing start in its first second where there is a rate", async () => {
     const scene = laneScene({ ratePerSecond: 5 });
-    const full = scene.state.starts.map(() => T0);
-    Object.assign(scene.state, { starts: full, requests: full });
+    scene.state.pace = createLaneState(scene.state, T0).pace;
     scene.add("", names(3));
     await scene.wake();
     await scene.runFor(SECOND_MS);

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { nextStartAt, routeOf, selectRunnable, type LaneHead } from "../../../src/core/lane.ts";
+import {
+  capacityOf,
+  isAsClaimed,
+  MAX_HELD_BYTES,
+  peakPayloadBytes,
+  routeOf,
+  selectRunnable,
+  type LaneHead,
+} from "../../../src/core/lane.ts";
 
 const SEED = { seed: 20_262, numRuns: 300 };
 const T0 = 1_790_000_000_000;
@@ -9,11 +17,20 @@ const SECOND_MS = 1_000;
 const LEASE_CHECK_MS = 5_000;
 
 function head(laneKey: string, over: Partial<LaneHead> = {}): LaneHead {
-  return { laneKey, status: "pending", nextAttemptAt: T0, lockedUntil: null, blocked: false, notBefore: null, ...over };
+  return {
+    laneKey,
+    status: "pending",
+    nextAttemptAt: T0,
+    lockedUntil: null,
+    blocked: false,
+    notBefore: null,
+    payloadBytes: 1,
+    ...over,
+  };
 }
 
 const keysOf = (heads: LaneHead[]) => heads.map(({ laneKey }) => laneKey);
-const free = { concurrencyCap: 16, ratePerSecond: null };
+const free = { concurrencyCap: 16, ratePerSecond: null, heldBytes: 0 };
 
 const offset = fc.integer({ min: -3_000, max: 3_000 });
 const anyHeads: fc.Arbitrary<LaneHead[]> = fc
@@ -24,6 +41,7 @@ const anyHeads: fc.Arbitrary<LaneHead[]> = fc
       lockedUntil: fc.option(offset.map((ms) => T0 + 10 * ms)),
       blocked: fc.boolean(),
       notBefore: fc.option(offset.map((ms) => T0 + ms)),
+      payloadBytes: fc.nat({ max: 1_000 }),
     }),
     { maxLength: 40 },
   )
@@ -31,6 +49,7 @@ const anyHeads: fc.Arbitrary<LaneHead[]> = fc
 const anyLimits = fc.record({
   concurrencyCap: fc.integer({ min: 0, max: 20 }),
   ratePerSecond: fc.option(fc.integer({ min: 1, max: 30 })),
+  heldBytes: fc.nat({ max: 1_000 }),
 });
 const anyStarts = fc
   .array(fc.integer({ min: 0, max: 2_500 }), { maxLength: 60 })
@@ -69,7 +88,7 @@ describe("selectRunnable", () => {
   test("never starts more in a second than the rate allows", () => {
     fc.assert(
       fc.property(anyHeads, fc.integer({ min: 1, max: 30 }), anyStarts, (heads, ratePerSecond, starts) => {
-        const { start } = selectRunnable(heads, { concurrencyCap: 40, ratePerSecond }, starts, T0);
+        const { start } = selectRunnable(heads, { concurrencyCap: 40, ratePerSecond, heldBytes: 0 }, starts, T0);
         const lately = starts.filter((at) => at > T0 - SECOND_MS).length;
         // What was more than the rate before this rate was set is not made more.
         if (start.length > 0) expect(lately + start.length).toBeLessThanOrEqual(ratePerSecond);
@@ -114,7 +133,7 @@ describe("selectRunnable", () => {
 
   test("fills the cap in order; the rest waits for the end of a request, without an alarm", () => {
     const heads = ["a", "b", "c", "d"].map((key) => head(key));
-    const selected = selectRunnable(heads, { concurrencyCap: 3, ratePerSecond: null }, [], T0);
+    const selected = selectRunnable(heads, { concurrencyCap: 3, ratePerSecond: null, heldBytes: 0 }, [], T0);
     expect(keysOf(selected.start)).toEqual(["a", "b", "c"]);
     expect(keysOf(selected.rest)).toEqual(["d"]);
     expect(selected.wakeAt).toBeNull();
@@ -122,7 +141,7 @@ describe("selectRunnable", () => {
 
   test("a head that somebody else has in flight takes its share of the cap", () => {
     const heads = [head("a", { status: "processing", lockedUntil: T0 + 45_000 }), head("b"), head("c")];
-    const selected = selectRunnable(heads, { concurrencyCap: 2, ratePerSecond: null }, [], T0);
+    const selected = selectRunnable(heads, { concurrencyCap: 2, ratePerSecond: null, heldBytes: 0 }, [], T0);
     expect(keysOf(selected.start)).toEqual(["b"]);
   });
 
@@ -164,73 +183,74 @@ describe("selectRunnable", () => {
 
   test("under a rate the others wait for their turn, and the lane wakes for the next", () => {
     const heads = ["a", "b", "c"].map((key) => head(key));
-    const selected = selectRunnable(heads, { concurrencyCap: 9, ratePerSecond: 10 }, [], T0);
+    const selected = selectRunnable(heads, { concurrencyCap: 9, ratePerSecond: 10, heldBytes: 0 }, [], T0);
     expect(keysOf(selected.start)).toEqual(["a"]);
     expect(keysOf(selected.rest)).toEqual(["b", "c"]);
     expect(selected.wakeAt).toBe(T0 + 80);
   });
 });
 
-describe("nextStartAt", () => {
-  test("without a rate is now", () => {
-    expect(nextStartAt(null, [T0, T0, T0], T0)).toBe(T0);
-  });
+describe("memory", () => {
+  const MIB = 1024 * 1024;
+  const sizes = fc.array(fc.integer({ min: 1, max: 12 * MIB }), { maxLength: 40 });
 
-  test("whenever requests are asked for, no more than the rate start in any one second", () => {
-    const asks = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 120 });
+  test("what is started stays within the budget with what is held, in order, and something always goes", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), asks, (rate, gaps) => {
-        let now = T0;
-        const starts: number[] = [];
-        for (const gap of gaps) {
-          now = nextStartAt(rate, starts, now + gap);
-          starts.push(now);
+      fc.property(sizes, fc.integer({ min: 0, max: 40 * MIB }), (bytes, heldBytes) => {
+        const heads = bytes.map((payloadBytes, n) => head(`k${n}`, { payloadBytes }));
+        const { start, rest } = selectRunnable(heads, { concurrencyCap: 100, ratePerSecond: null, heldBytes }, [], T0);
+        const startedBytes = start.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0);
+        if (start.length > 1 || heldBytes > 0) {
+          expect(startedBytes === 0 || heldBytes + startedBytes <= MAX_HELD_BYTES).toBe(true);
         }
-        for (const [i, at] of starts.entries()) {
-          expect(starts.slice(i).filter((other) => other < at + SECOND_MS).length).toBeLessThanOrEqual(rate);
-        }
+        if (heldBytes === 0 && heads.length > 0) expect(start.length).toBeGreaterThan(0);
+        expect([...start, ...rest]).toEqual(heads);
       }),
       SEED,
     );
   });
 
-  test("asking again at the time it said is granted then, and never sooner", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), anyStarts, (rate, starts) => {
-        const at = nextStartAt(rate, starts, T0);
-        expect(nextStartAt(rate, starts, at)).toBe(at);
-        if (at > T0) expect(nextStartAt(rate, starts, at - 1)).toBe(at);
-      }),
-      SEED,
-    );
+  test("a request that is larger than the budget goes alone", () => {
+    const heads = [head("a", { payloadBytes: 2 * MAX_HELD_BYTES }), head("b")];
+    expect(keysOf(selectRunnable(heads, free, [], T0).start)).toEqual(["a"]);
   });
 
-  test.each([1, 3, 10, 50, 333, 1_000])(
-    "a thousand queued at %i a second take about as long as they must, with no straggler",
-    (rate) => {
-      const starts: number[] = [];
-      let now = T0;
-      for (let n = 0; n < 1_000; n++) starts.push((now = nextStartAt(rate, starts, now)));
-      const tookMs = starts.at(-1)! - T0;
-      const leastMs = (Math.ceil(1_000 / rate) - 1) * SECOND_MS;
-      expect(tookMs).toBeGreaterThanOrEqual(leastMs);
-      expect(tookMs).toBeLessThanOrEqual((1_000 / rate) * SECOND_MS * 1.05 + 50);
-      const longestGapMs = Math.max(...starts.slice(1).map((at, i) => at - starts[i]!));
-      expect(longestGapMs).toBeLessThanOrEqual(1_020);
-    },
-  );
+  test("a key holds a payload and the one prepared behind it", () => {
+    expect(peakPayloadBytes([5])).toBe(5);
+    expect(peakPayloadBytes([1, 7, 3, 2])).toBe(10);
+    expect(peakPayloadBytes([9, 1, 1])).toBe(10);
+  });
+});
 
-  test("spreads a second's requests over it rather than making them all at its beginning", () => {
-    const starts: number[] = [];
-    for (let n = 0; n < 10; n++) starts.push(nextStartAt(10, starts, T0));
-    expect(starts.filter((at) => at < T0 + 400).length).toBeLessThanOrEqual(5);
+describe("capacityOf", () => {
+  test.each([
+    ["strict", null, 1],
+    ["strict", 9, 1],
+    ["keyed", null, 16],
+    ["keyed", 9, 9],
+    ["unordered", 100, 100],
+  ] as const)("%s with a cap of %s: %i", (orderingMode, concurrencyCap, capacity) => {
+    expect(capacityOf({ orderingMode, concurrencyCap })).toBe(capacity);
+  });
+});
+
+describe("isAsClaimed", () => {
+  const settings = { revision: 3, laneGeneration: 1, pausedAt: null, disabledAt: null, deletedAt: null };
+  const claim = { revision: 3, generation: 1 };
+
+  test("while nothing has changed a claim stands", () => {
+    expect(isAsClaimed(settings, claim)).toBe(true);
   });
 
-  test("a past second that counts as full lets nothing start before it is over", () => {
-    for (const rate of [1, 10, 1_000]) {
-      const starts = Array.from({ length: 1_000 }, () => T0);
-      expect(nextStartAt(rate, starts, T0 + 1)).toBeGreaterThanOrEqual(T0 + SECOND_MS);
-    }
+  test.each([
+    ["an endpoint that is gone", null],
+    ["another revision", { ...settings, revision: 4 }],
+    ["another object's lane", { ...settings, laneGeneration: 2 }],
+    ["a pause", { ...settings, pausedAt: T0 }],
+    ["a disabled endpoint", { ...settings, disabledAt: T0 }],
+    ["a deleted endpoint", { ...settings, deletedAt: T0 }],
+  ])("%s ends it", (_what, changed) => {
+    expect(isAsClaimed(changed, claim)).toBe(false);
   });
 });
 

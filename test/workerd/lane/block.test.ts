@@ -46,7 +46,7 @@ test("a dead head stops its lane, is shown as what blocks it, and nothing wakes 
 
 test("a skip lets the lane go on; a second bad head stops it again; only the blocked head can be skipped", async () => {
   const { fixture, ids, lane } = await createBlocking(new Set(["k/1", "k/2"]));
-  const skip = (i: number) => act(fixture).skipHead(fixture.tenant.id, refOf(fixture, ids[i]!), Date.now());
+  const skip = (i: number) => act(fixture).skipHead(fixture.tenant.id, refOf(fixture, ids[i]!), fixture.now());
   expect(await skip(0)).toBe(false);
   expect(await skip(2)).toBe(false);
   expect(await skip(1)).toBe(true);
@@ -143,7 +143,7 @@ test("a head that became too old while it backed off expires and blocks, and the
   // Blocked, its clock does not run, for as long as the event is kept.
   fixture.forward(3_600_000);
   await lane.run();
-  expect(await act(fixture).skipHead(fixture.tenant.id, refOf(fixture, id!), Date.now())).toBe(true);
+  expect(await act(fixture).skipHead(fixture.tenant.id, refOf(fixture, id!), fixture.now())).toBe(true);
   await drain(fixture, () => [lane]);
   expect(sentNames(fixture)).toEqual(["k/0", "k/1"]);
 });
@@ -165,7 +165,7 @@ test("a claim cannot pass a block, whoever makes it", async () => {
   await act(fixture).skipHead(
     fixture.tenant.id,
     refOf(fixture, (await laneOf(fixture)).heads[0].delivery_id),
-    Date.now(),
+    fixture.now(),
   );
   expect(await createLaneLedger(fixture.db).claimHead(claim, 0, fixture.now())).toBe(true);
 });

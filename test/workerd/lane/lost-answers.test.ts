@@ -77,7 +77,7 @@ test("a report that comes a second time, from its queue, does not stop a lane ag
   expect(blocked).toMatchObject({ state: "blocked", heads: [{ delivery_id: id }] });
   const { eventId, endpointId, replayNo } = fixture.reports[0]!;
   expect(
-    await createActLedger(fixture.db).skipHead(fixture.tenant.id, { eventId, endpointId, replayNo }, Date.now()),
+    await createActLedger(fixture.db).skipHead(fixture.tenant.id, { eventId, endpointId, replayNo }, fixture.now()),
   ).toBe(true);
   await recordAttempt(fixture.deps, fixture.reports[0]!);
   const heir = fixture.createLane("b");

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import { parseDeliveryId } from "../../../src/core/ids.ts";
-import type { Endpoint } from "../../../src/core/model.ts";
 import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
-import { createLaneFixture, drain, type LaneFixture } from "./support.ts";
+import { cancelAll, createLaneFixture, drain, reroute, routingOf, type LaneFixture } from "./support.ts";
 
 /** Open rows as `name key position`, in the order of their lanes; an event's own lane is written `own`. */
 async function lanesOf(fixture: LaneFixture): Promise<string[]> {
@@ -14,27 +13,6 @@ async function lanesOf(fixture: LaneFixture): Promise<string[]> {
       const key = row["lane_key"] === ` ${row["event_id"]}` ? "own" : row["lane_key"];
       return `${row["name"]}${row["replay_no"] > 0 ? "'" : ""} ${key} ${row["lane_position"]}`;
     });
-}
-
-const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") => ({
-  orderingMode,
-  route,
-  concurrencyCap: null,
-  rateLimitPerSecond: null,
-  maxHeadHoldSeconds: null,
-  onExhausted: "advance" as const,
-  timeoutMs: 15_000,
-  url: "https://consumer.example/hook",
-  name: null,
-  payloadFormat: "envelope" as const,
-  headers: [],
-});
-
-async function reroute(fixture: LaneFixture, orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") {
-  const { tenant, endpointId } = fixture;
-  const revision = (await tenant.api.get(`/v1/endpoints/${endpointId}`)).body.revision;
-  const ledger = createRerouteLedger(fixture.db);
-  return ledger.changeRouting(tenant.id, endpointId, revision, routingOf(orderingMode, route), true, fixture.now());
 }
 
 const end = (fixture: LaneFixture, ...eventIds: string[]) =>
@@ -149,7 +127,7 @@ test("made strict, an endpoint makes no request while one is under way that was 
   const claim = claimOf(fixture, second!);
   expect((await fixture.deps.claimDeliveries([claim], fixture.now())).size).toBe(1);
   await reroute(fixture, "strict", "lane");
-  expect(await lanesOf(fixture)).toEqual(["k/1  1", "k/0  2", "k/2  3"]);
+  expect(await lanesOf(fixture)).toEqual(["k/1  0", "k/0  1", "k/2  2"]);
   const lane = fixture.createLane();
   // The request may end without a word to the lane, which looks again before the lease does.
   const runAt = fixture.now();
@@ -158,6 +136,21 @@ test("made strict, an endpoint makes no request while one is under way that was 
   await end(fixture, claim.eventId);
   await lane.run();
   expect(fixture.sent.map(({ name }) => name)).toEqual(["k/0", "k/2"]);
+});
+
+test("what is in flight stands at positions up to 0, in the order of acceptance, and what joins comes behind what waits", async () => {
+  const fixture = await createLaneFixture({ ordering_mode: "unordered" });
+  const [, second, , fourth] = await fixture.publishAll(["k/0", "k/1", "j/0", "j/1"]);
+  const claims = [fourth!, second!].map((id) => ({ ...claimOf(fixture, id), token: id }));
+  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(2);
+  await reroute(fixture, "strict", "lane");
+  expect(await lanesOf(fixture)).toEqual(["k/1  -1", "j/1  0", "k/0  1", "j/0  2"]);
+  await reroute(fixture, "keyed", "lane");
+  expect(await lanesOf(fixture)).toEqual(["j/1 j 0", "j/0 j 1", "k/1 k 0", "k/0 k 1"]);
+  await end(fixture, ...(await fixture.rows()).map((row) => (row["status"] === "pending" ? row["event_id"] : "")));
+  await fixture.publishAll(["k/2", "k/3"]);
+  expect((await lanesOf(fixture)).filter((row) => row.startsWith("k"))).toEqual(["k/1 k 0", "k/2 k 1", "k/3 k 2"]);
+  await cancelAll(fixture);
 });
 
 test("what is in flight keeps token, lease and number through every move, and its end counts", async () => {

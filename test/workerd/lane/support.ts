@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { expect } from "vitest";
 import { AppError } from "../../../src/app/app-error.ts";
 import type { AttemptReport } from "../../../src/app/deliver/report.ts";
 import { createLaneState, type LaneDeps, type LaneState } from "../../../src/app/lane/lane-state.ts";
@@ -7,6 +8,8 @@ import { authorizePublisher } from "../../../src/app/publish/publish-config.ts";
 import { publishEvents } from "../../../src/app/publish/publish-events.ts";
 import { composeLane } from "../../../src/compose.ts";
 import { deliveryId } from "../../../src/core/ids.ts";
+import type { Endpoint } from "../../../src/core/model.ts";
+import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 import { shardDeps } from "../support/worker.ts";
 
@@ -151,6 +154,54 @@ export async function createLaneFixture(endpoint: Record<string, unknown> = {}):
   };
   return fixture;
 }
+
+export const patch = async ({ tenant, endpointId }: LaneFixture, change: object) =>
+  expect((await tenant.api.patch(`/v1/endpoints/${endpointId}`, change)).status).toBe(200);
+
+export const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue" | "lane") => ({
+  orderingMode,
+  route,
+  concurrencyCap: null,
+  rateLimitPerSecond: null,
+  maxHeadHoldSeconds: null,
+  onExhausted: "advance" as const,
+  timeoutMs: 15_000,
+  url: "https://consumer.example/hook",
+  name: null,
+  payloadFormat: "envelope" as const,
+  headers: [],
+});
+
+/** Changes the mode behind the relay's back: a PATCH would wake the real object. */
+export async function reroute(
+  fixture: LaneFixture,
+  orderingMode: Endpoint["orderingMode"],
+  route: "queue" | "lane",
+  over: { onExhausted?: "advance" | "block" } = {},
+) {
+  const { tenant, endpointId } = fixture;
+  const revision = (await tenant.api.get(`/v1/endpoints/${endpointId}`)).body.revision;
+  const ledger = createRerouteLedger(fixture.db);
+  return ledger.changeRouting(
+    tenant.id,
+    endpointId,
+    revision,
+    { ...routingOf(orderingMode, route), ...over },
+    true,
+    fixture.now(),
+  );
+}
+
+/** Leaves no work behind. */
+export const cancelAll = ({ db, endpointId }: LaneFixture) =>
+  db
+    .prepare("update delivery set status = 'cancelled', terminal_at = 1 where endpoint_id = ? and terminal_at is null")
+    .bind(endpointId)
+    .run();
+
+/** The names of what is under way by the ledger. */
+export const inFlightOf = async (fixture: LaneFixture) =>
+  (await fixture.rows()).filter(({ status }) => status === "processing").map(({ name }) => name);
 
 /** Runs one lane after another until nothing is open, and jumps to where the next thing is due. */
 export async function drain(fixture: LaneFixture, next: () => Lane[], maxRounds = 200): Promise<void> {

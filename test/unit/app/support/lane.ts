@@ -98,6 +98,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     random: () => 0.5,
     randomBytes: (length) => new Uint8Array(length),
     sleep: (ms) => scene.later(ms),
+    within: (_ms, work) => work,
     getPayload: async () => new TextEncoder().encode("{}"),
     secretsKeys: KEYS,
     destinationRules: { allowPrivate: true, ownHosts: [] },
@@ -127,8 +128,13 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
         region: null,
       });
     },
-    listInFlight: async () =>
-      rows.flatMap(({ delivery }) => (delivery.status === "processing" ? [delivery.laneKey] : [])),
+    loadSettings: async () => structuredClone(scene.settings),
+    listInFlight: async (_tenant, _endpoint, laneKeys) =>
+      rows.flatMap(({ delivery: { status, laneKey, lockedUntil } }) =>
+        status === "processing" && (laneKeys?.includes(laneKey) ?? true)
+          ? [{ laneKey, lockedUntil: lockedUntil! }]
+          : [],
+      ),
     claimHead: async (...args) => claim(...args),
     async closeAndClaim(closing, ...args) {
       close(closing);
@@ -222,7 +228,8 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     async settle() {
       do {
         await new Promise((resolve) => setImmediate(resolve));
-      } while (background > waiting.length || scene.state.pumping !== null);
+        // Who waits for a turn at the ledger waits for another's request.
+      } while (background > waiting.length + scene.state.pace.waiting.length || scene.state.pumping !== null);
     },
     /** Lets time pass as the object does: pumps when it was asked to, and ends requests when they are answered. */
     async runFor(ms: number) {

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { laneScene } from "./support/lane.ts";
+import { T0 } from "./support/report.ts";
+
+const SECOND_MS = 1_000;
+
+test("a call while a lane is full makes it look at the endpoint, once in five seconds", async () => {
+  const scene = laneScene();
+  scene.add("", ["e0"]);
+  scene.answer = () => ({ status: 200, tookMs: 12 * SECOND_MS });
+  let looks = 0;
+  const { loadSettings } = scene.deps;
+  scene.deps.loadSettings = (...input) => {
+    looks++;
+    return loadSettings(...input);
+  };
+  await scene.wake();
+  for (let n = 0; n < 100; n++) {
+    await scene.wake();
+    await scene.runFor(100);
+  }
+  expect(looks).toBeLessThanOrEqual(3);
+  expect(scene.loads).toHaveLength(1);
+});
+
+test("a higher cap is seen within five seconds while all places are taken, by itself or by others", async () => {
+  for (const isElsewhere of [false, true]) {
+    const scene = laneScene({ orderingMode: "keyed", concurrencyCap: 1 });
+    scene.add("a", ["a0"]);
+    scene.add("b", ["b0"]);
+    const lease = { status: "processing" as const, token: "another", attemptCount: 1, lockedUntil: T0 + 45_000 };
+    if (isElsewhere) Object.assign(scene.row("a0"), lease);
+    scene.answer = () => ({ status: 200, tookMs: 30 * SECOND_MS });
+    await scene.wake();
+    await scene.runFor(100);
+    await scene.wake();
+    await scene.runFor(100);
+    Object.assign(scene.settings, { concurrencyCap: 2, revision: 2 });
+    await scene.wake();
+    await scene.runFor(6 * SECOND_MS);
+    expect(scene.names()).toEqual(isElsewhere ? ["b0"] : ["a0", "b0"]);
+  }
+});

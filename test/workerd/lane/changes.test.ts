@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { cancelAll, createLaneFixture, patch, reroute, type LaneFixture } from "./support.ts";
+
+test.each<[string, (fixture: LaneFixture) => Promise<unknown>]>([
+  [
+    "a pause",
+    async ({ tenant, endpointId }) =>
+      expect((await tenant.api.post(`/v1/endpoints/${endpointId}/pause`, {})).status).toBe(200),
+  ],
+  ["a change of URL", (fixture) => patch(fixture, { url: "https://other.example/hook" })],
+])(
+  "once %s has answered no request of a lane with a rate starts as things were, however late its claims came",
+  async (_what, change) => {
+    const fixture = await createLaneFixture({ ordering_mode: "unordered", rate_limit_per_second: 4 });
+    await fixture.publishAll(Array.from({ length: 12 }, (_, n) => `/${n}`));
+    const open = Promise.withResolvers<void>();
+    const urls: { url: string; at: number }[] = [];
+    const lane = fixture.createLane("a", 0, (deps) => ({
+      ...deps,
+      sleep: (ms) => scheduler.wait(ms),
+      // The ledger stutters for two and a half seconds.
+      async claimHead(...input) {
+        await open.promise;
+        return deps.claimHead(...input);
+      },
+      send: (request) => (urls.push({ url: request.url, at: fixture.now() }), deps.send(request)),
+    }));
+    const stutterUntil = Date.now() + 2_500;
+    while (Date.now() < stutterUntil) {
+      await lane.deps.pumpAgain();
+      await scheduler.wait(50);
+    }
+    expect(urls).toHaveLength(0);
+    open.resolve();
+    await expect.poll(() => urls.length).toBeGreaterThan(0);
+    await change(fixture);
+    const changedAt = fixture.now();
+    await scheduler.wait(3_000);
+    const late = urls
+      .filter(({ url, at }) => at > changedAt + 50 && url === "https://consumer.example/hook")
+      .map(({ at }) => at - changedAt);
+    await cancelAll(fixture);
+    expect(late, "ms after the change was answered").toEqual([]);
+  },
+  20_000,
+);
+
+test("from strict to keyed the other keys do not wait for a request that hangs", async () => {
+  const fixture = await createLaneFixture();
+  await fixture.publishAll(["k/0", "x/0"]);
+  let end!: (response: Response) => void;
+  fixture.answer = ({ name }) =>
+    name === "k/0" ? new Promise<Response>((resolve) => (end = resolve)) : new Response("ok");
+  const lane = fixture.createLane();
+  const done = lane.run();
+  await expect.poll(() => fixture.sent.length).toBe(1);
+  await reroute(fixture, "keyed", "lane");
+  await lane.deps.pumpAgain();
+  await expect.poll(() => fixture.sent.map(({ name }) => name), { timeout: 4_000 }).toEqual(["k/0", "x/0"]);
+  end(new Response("ok"));
+  await done;
+});

@@ -1,0 +1,153 @@
+import { expect, test } from "vitest";
+import { parseDeliveryId } from "../../../src/core/ids.ts";
+import { createActLedger } from "../../../src/storage/ledger/act.ts";
+import { cancelAll, createLaneFixture, inFlightOf, reroute, type LaneFixture } from "./support.ts";
+
+const refOf = (fixture: LaneFixture, id: string) => {
+  const ref = parseDeliveryId(id);
+  if (!ref.ok) throw new Error(id);
+  return { tenantId: fixture.tenant.id, ...ref.value };
+};
+const laneOf = async ({ tenant, endpointId }: LaneFixture) =>
+  (await tenant.api.get(`/v1/endpoints/${endpointId}/lane`)).body;
+
+const claimOf = (fixture: LaneFixture, id: string) => ({
+  ...refOf(fixture, id),
+  attemptNumber: 1,
+  token: id,
+  endpointRevision: 1,
+  signingSecretIds: [],
+  workerId: "w",
+  relayRegion: null,
+  leaseMs: 45_000,
+});
+
+/** Two deliveries that queues have under way when the endpoint becomes strict; `close` ends the n-th with a status. */
+async function createInFlight(endpoint: Record<string, unknown> = {}, over: Parameters<typeof reroute>[3] = {}) {
+  const policy = { delays_seconds: [1], jitter: 0 };
+  const fixture = await createLaneFixture({ ordering_mode: "unordered", retry_policy: policy, ...endpoint });
+  const ids = await fixture.publishAll(["k/0", "k/1"]);
+  const claims = ids.map((id) => claimOf(fixture, id));
+  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(2);
+  await reroute(fixture, "strict", "lane", over);
+  const close = (i: number, delivery: any, statusCode: number) =>
+    fixture.deps.closeAttempts([
+      {
+        ...claims[i]!,
+        attempt: {
+          respondedAt: fixture.now(),
+          latencyMs: 1,
+          statusCode,
+          outcomeClass: statusCode === 503 ? "transient" : "rejected",
+          errorClass: statusCode === 503 ? "http_5xx" : "http_4xx",
+          responseBodySha256: null,
+          responseHeadersJson: null,
+          partnerRequestId: null,
+        },
+        delivery,
+        disable: null,
+      },
+    ]);
+  return { fixture, ids, close };
+}
+
+test("after an endpoint became strict no attempt starts while another is in flight in its lane", async () => {
+  const { fixture, close } = await createInFlight();
+  // k/0's request failed, k/1's is still out.
+  const nextAttemptAt = fixture.now() + 1_000;
+  await close(0, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+  fixture.forward(2_000);
+  let beside: string[] = [];
+  fixture.answer = async () => {
+    beside = await inFlightOf(fixture);
+    return new Response("ok");
+  };
+  await fixture.createLane().run();
+  await cancelAll(fixture);
+  expect(beside, "in flight at once in a strict lane").not.toEqual(["k/0", "k/1"]);
+});
+
+test("the replay of a blocked head does not start beside a request in flight in the same lane", async () => {
+  const { fixture, ids, close } = await createInFlight({}, { onExhausted: "block" });
+  await close(0, { status: "dead_letter", finalOutcome: "rejected" }, 400);
+  expect(await laneOf(fixture)).toMatchObject({ state: "blocked", heads: [{ delivery_id: ids[0] }] });
+  const { insertReplay } = createActLedger(fixture.db);
+  expect(await insertReplay(fixture.tenant.id, refOf(fixture, ids[0]!), null, fixture.now())).toBe(1);
+  let beside: string[] = [];
+  fixture.answer = async () => {
+    beside = await inFlightOf(fixture);
+    return new Response("ok");
+  };
+  await fixture.createLane().run();
+  await cancelAll(fixture);
+  expect(beside, "in flight at once in a strict lane").not.toEqual(["k/0", "k/1"]);
+});
+
+test("what is in flight beside a head that waits is looked for again within five seconds, and taken back when its lease ends", async () => {
+  const { fixture, close } = await createInFlight();
+  const nextAttemptAt = fixture.now() + 1_000;
+  await close(0, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+  fixture.forward(2_000);
+  const lane = fixture.createLane();
+  const leaseEndsAt = fixture.now() + 50_000;
+  // k/1 never answers.
+  while (fixture.sent.length < 2 && fixture.now() < leaseEndsAt) {
+    const wakeAt = await lane.run();
+    expect(wakeAt! - fixture.now()).toBeLessThanOrEqual(5_000);
+    fixture.forward(Math.max(0, wakeAt! - fixture.now()) + 1);
+  }
+  expect(fixture.sent.map(({ name, attempt }) => [name, attempt])).toEqual([
+    ["k/0", 2],
+    ["k/1", 2],
+  ]);
+});
+
+test("a head of twenty that are in flight is not claimed beside the last of them", async () => {
+  const fixture = await createLaneFixture({ ordering_mode: "unordered" });
+  const ids = await fixture.publishAll(Array.from({ length: 20 }, (_, n) => `k/${n}`));
+  const claims = ids.map((id) => claimOf(fixture, id));
+  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(20);
+  await reroute(fixture, "strict", "lane");
+  // All but the last have failed.
+  await fixture.db
+    .prepare(
+      `update delivery set status = 'pending', token = null, locked_until = null, next_attempt_at = 0
+       where endpoint_id = ? and lane_position < 0`,
+    )
+    .bind(fixture.endpointId)
+    .run();
+  const lane = fixture.createLane();
+  await lane.run();
+  expect(fixture.sent).toEqual([]);
+  await fixture.db
+    .prepare("update delivery set status = 'succeeded', terminal_at = 1 where endpoint_id = ? and lane_position = 0")
+    .bind(fixture.endpointId)
+    .run();
+  await lane.run();
+  expect(fixture.sent.map(({ name }) => name)).toEqual(Array.from({ length: 19 }, (_, n) => `k/${n}`));
+});
+
+test.each(["skip", "replay"])(
+  "%s: time behind a block does not count: let go, the next head has the age it had",
+  async (how) => {
+    const { fixture, ids, close } = await createInFlight(
+      { retry_policy: { delays_seconds: [10], jitter: 0, max_age_seconds: 60 } },
+      { onExhausted: "block" },
+    );
+    const nextAttemptAt = fixture.now() + 10_000;
+    await close(1, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+    await close(0, { status: "dead_letter", finalOutcome: "rejected" }, 400);
+    const lane = fixture.createLane();
+    fixture.forward(3_600_000);
+    await lane.run();
+    expect((await fixture.rows()).find(({ name }) => name === "k/1")).toMatchObject({ status: "pending" });
+    const act = createActLedger(fixture.db);
+    const dead = refOf(fixture, ids[0]!);
+    if (how === "skip") expect(await act.skipHead(fixture.tenant.id, dead, fixture.now())).toBe(true);
+    else expect(await act.insertReplay(fixture.tenant.id, dead, null, fixture.now())).toBe(1);
+    await lane.run();
+    const { status } = (await fixture.rows()).find(({ name }) => name === "k/1")!;
+    await cancelAll(fixture);
+    expect(status).toBe("succeeded");
+  },
+);
