@@ -119,7 +119,7 @@ function shardBindings(count: number): string[] {
 /** Local defaults of contract §6: the operator token is well known, the key of the secrets is made once and kept. */
 function localSettings(stateDir: string, port: number): Record<string, string> {
   return {
-    OWN_HOSTS: `localhost:${port},127.0.0.1:${port},[::1]:${port}`,
+    OWN_HOSTS: ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]"].map((host) => `${host}:${port}`).join(),
     OPERATOR_TOKEN: "dev-operator-token",
     SECRETS_KEY: loadOrCreateSecretsKey(join(stateDir, "secrets-key")),
     ALLOW_PRIVATE_DESTINATIONS: "true",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { encodeCursor, parseCursor } from "../core/cursor.ts";
 import type { PageKey, PageRequest } from "../core/model.ts";
+import { invalidField } from "./app-error.ts";
 import { parseInput } from "./parse-input.ts";
 
 const DEFAULT_LIMIT = 50;
@@ -33,11 +34,12 @@ export function listInput<Extra extends z.ZodRawShape>(extra: Extra) {
 
 /**
  * Reads the query of a list: `limit` (1–250, default 50), `cursor`, and the list's own parameters in `extra`. Any other
- * parameter is refused (422).
+ * parameter is refused (422), and so is a cursor of another list: its rows' ids do not begin with `idPrefix`.
  */
 export function parsePage<Extra extends z.ZodRawShape>(
   query: unknown,
   extra: Extra,
+  idPrefix: string,
 ): PageRequest & z.infer<z.ZodObject<Extra>> {
   const {
     limit = DEFAULT_LIMIT,
@@ -47,6 +49,9 @@ export function parsePage<Extra extends z.ZodRawShape>(
     limit?: number;
     cursor?: PageKey;
   };
+  if (cursor !== null && !cursor.id.startsWith(`${idPrefix}_`)) {
+    throw invalidField("cursor", "is not a cursor that this list gave out");
+  }
   return { ...(own as z.infer<z.ZodObject<Extra>>), limit, after: cursor };
 }
 

@@ -7,7 +7,7 @@ import { describeFault, isStoreFault } from "../core/fault.ts";
 import type { HttpContext } from "./context.ts";
 import { boundUrl } from "./middleware/bound-url.ts";
 import { refuseUnknownQuery } from "./middleware/refuse-unknown-query.ts";
-import { refuseRelayed } from "./middleware/refuse-relayed.ts";
+import { refusePublishHeaders } from "./middleware/refuse-publish-headers.ts";
 import { requireOperator, requirePrincipal } from "./middleware/authenticate.ts";
 import { logRequest } from "./middleware/log-request.ts";
 import { internalProblem, toProblem, type Problem } from "./problem.ts";
@@ -53,7 +53,7 @@ export function createApp(options: AppOptions) {
     await next();
   });
 
-  app.use("/v1/*", refuseRelayed);
+  app.use("/v1/*", refusePublishHeaders);
   app.use("/v1/*", refuseUnknownQuery);
   app.route("/v1/events", publishRoutes(options));
   for (const [path, routes, guard] of [

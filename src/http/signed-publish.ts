@@ -13,7 +13,7 @@ import {
   type SignatureHeaderFault,
 } from "../core/signed-request.ts";
 import type { HttpContext } from "./context.ts";
-import { findCaller, type AuthOptions } from "./middleware/authenticate.ts";
+import { findCaller, refuseOtherTenant, type AuthOptions } from "./middleware/authenticate.ts";
 
 /** A publish whose caller is known. */
 export interface OpenedPublish {
@@ -75,9 +75,11 @@ async function openSigned(
 
 /** Within its limits: of a token's request nothing of the body has been read by then. */
 async function admit(c: Context<HttpContext>, deps: ShardDeps, ref: PublisherRef): Promise<Publisher> {
-  const publisher = await admitPublisher(deps, await authorizePublisher(deps, ref));
-  c.set("tenantId", publisher.config.tenantId);
-  return publisher;
+  const publisher = await authorizePublisher(deps, ref);
+  const { tenantId } = publisher.config;
+  c.set("tenantId", tenantId);
+  refuseOtherTenant(c, tenantId);
+  return admitPublisher(deps, publisher);
 }
 
 function readSignature(c: Context<HttpContext>, nowMs: number) {

@@ -100,3 +100,18 @@ test("hidden values outlive a restart, and nobody is shown them", () =>
     await second.stop();
     expect(first.printed() + second.printed()).not.toContain("swordfish");
   }));
+
+test("the value of a write-only header is in no answer, not even when the receiver sends it back under its own name", () =>
+  withReceiver(async (receiver) => {
+    const tenant = await createTenant(relay.url);
+    receiver.handle(({ headers }, response) => {
+      response.writeHead(500, { "X-Password": headers["x-password"]!, "X-Auth": headers["x-auth"]! }).end();
+    });
+    const headers = { "X-Password": "hunter2", "X-Auth": "hunter2" };
+    const { id } = await createEndpoint(tenant, { url: receiver.url, headers });
+    const attempt = await expectStatus(200, tenant.admin.post(`/v1/endpoints/${id}/test`));
+    expect(JSON.parse(attempt.response_headers_json)).toMatchObject({
+      "x-password": "[redacted]",
+      "x-auth": "[redacted]",
+    });
+  }));

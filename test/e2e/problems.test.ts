@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient, createTenant, eventually, expectStatus, publish, type TestTenant } from "./support/client.ts";
 import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { signHeaders } from "./support/signer.ts";
 import { DOCUMENT } from "./support/walk.ts";
 
 let relay: RelayProcess;
@@ -223,4 +224,54 @@ test("GET /docs is one page that names every operation, runs nothing and loads n
   const links = [...body.matchAll(/href="([^"]*)"/g)].map(([, link]) => link);
   expect(links.filter((link) => !link.startsWith("#"))).toEqual(["/openapi.json"]);
   expect(await expectStatus(200, tenant.admin.get("/docs"))).toBe(body);
+});
+
+describe("nothing is accepted and ignored", () => {
+  const url = "http://127.0.0.1:9/a";
+
+  test.each([
+    ["a field", `{"url":"${url}","url":"${url}b"}`],
+    ["a field spelled with an escape", `{"url":"${url}","\\u0075rl":"${url}b"}`],
+    ["a header", `{"url":"${url}","headers":{"X-A":"1","X-A":"2"}}`],
+    ["a part of a policy", `{"url":"${url}","retry_policy":{"max_attempts":1,"max_attempts":50}}`],
+  ])("%s given twice is refused, not taken by its last value", async (_, body) => {
+    expect(await tenant.admin.post("/v1/endpoints", body)).toMatchObject({
+      status: 422,
+      body: { code: "duplicate_field" },
+    });
+  });
+
+  test("a deletion with a body that says something is refused", async () => {
+    const { body: endpoint } = await tenant.admin.post("/v1/endpoints", { url });
+    const path = `/v1/endpoints/${endpoint.id}`;
+    await expectStatus(422, tenant.admin.call("DELETE", path, { dry_run: true }));
+    await expectStatus(200, tenant.admin.get(path));
+    await expectStatus(204, tenant.admin.call("DELETE", path, {}));
+  });
+
+  test("X-Tenant-Id may name the caller's own tenant and no other, by key and by signature", async () => {
+    const other = await createTenant(relay.url);
+    const named = (id: string) => ({ "X-Tenant-Id": id });
+    for (const id of [other.id, "ten_0000000000000000", "x"]) {
+      const refused = await tenant.admin.post("/v1/sources", { name: "elsewhere" }, named(id));
+      expect(refused).toMatchObject({ status: 422, body: { errors: [{ path: "X-Tenant-Id" }] } });
+    }
+    const source = await expectStatus(201, tenant.admin.post("/v1/sources", { name: "signer" }, named(tenant.id)));
+    const body = JSON.stringify({ type: "a", payload: 1 });
+    const publishFor = (id: string) => {
+      const headers = signHeaders({ sourceId: source.id, key: source.signing_key }, body);
+      return createClient(relay.url, null).post("/v1/events", body, { ...headers, ...named(id) });
+    };
+    await expectStatus(422, publishFor(other.id));
+    await expectStatus(202, publishFor(tenant.id));
+    await expectStatus(
+      422,
+      createClient(relay.url, OPERATOR_TOKEN).call("GET", "/v1/tenants", undefined, named(tenant.id)),
+    );
+  });
+
+  test("an Idempotency-Key where nothing reads it is refused", async () => {
+    const answer = await tenant.admin.post("/v1/endpoints", { url }, { "Idempotency-Key": "one" });
+    expect(answer).toMatchObject({ status: 422, body: { code: "not_supported" } });
+  });
 });

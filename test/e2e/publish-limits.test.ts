@@ -50,6 +50,13 @@ test("a key that publishes too fast hears 429 by every route, nobody else does, 
   expect(others.map(({ status }) => status)).toEqual([429, 429, 202, 202, 202, 200]);
   expect(await listAll(tenant, "/v1/events")).toHaveLength(PER_KEY + 2);
 
+  // The log says whose it was.
+  const line = relay
+    .printed()
+    .split("\n")
+    .find((text) => text.includes(refused.body.request_id));
+  expect(JSON.parse(line!)).toMatchObject({ status: 429, tenant_id: tenant.id });
+
   await eventually(async () => (await publish(tenant.admin)).status === 202, PERIOD_MS);
 });
 

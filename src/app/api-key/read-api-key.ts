@@ -14,7 +14,7 @@ export async function getApiKey(deps: ApiKeyDeps, principal: Principal, id: stri
 export async function listApiKeys(deps: ApiKeyDeps, principal: Principal, query: unknown): Promise<Page<ApiKey>> {
   requireReader(principal);
   return readPage(
-    parsePage(query, {}),
+    parsePage(query, {}, "key"),
     (request) => deps.apiKeys.page(principal.tenantId, request),
     (apiKey) => apiKey,
   );

@@ -25,7 +25,7 @@ export function createHostCheck(deps: CheckHostDeps, cache: VerdictCache): (host
   async function ask(hostname: string): Promise<Verdict> {
     const askedAt = deps.now();
     const answer = await deps.lookUp(hostname);
-    if (answer.verdict === "fault") throw new Error(`the addresses of ${hostname} are not known: ${answer.reason}`);
+    if (answer.verdict === "fault") throw new Error(`where the host's name leads is not known: ${answer.reason}`);
     const ageMs = Math.min(answer.ttlSeconds * 1000, MAX_AGE_MS);
     if (ageMs > 0) remember(cache, hostname, { verdict: answer.verdict, until: askedAt + ageMs });
     return answer.verdict;

@@ -84,7 +84,7 @@ export async function listDeliveries(
   query: unknown,
 ): Promise<Page<Delivery>> {
   requireReader(principal);
-  const { limit, after, ...filters } = parsePage(query, ListDeliveriesInput);
+  const { limit, after, ...filters } = parsePage(query, ListDeliveriesInput, "dlv");
   const { deliveries, next } = await deps.listDeliveries(
     principal.tenantId,
     {

@@ -22,7 +22,7 @@ export async function listEndpoints(
   query: unknown,
 ): Promise<Page<Endpoint>> {
   requireReader(principal);
-  const input = parsePage(query, ListEndpointsInput);
+  const input = parsePage(query, ListEndpointsInput, "ep");
   const disabledAfter = input.disabled_after ?? null;
   return readPage(
     input,

@@ -62,7 +62,7 @@ export async function getEventPayload(
 /** Newest first. A page may be short while more follows: `nextCursor` says whether there is more. */
 export async function listEvents(deps: ReadEventDeps, principal: Principal, query: unknown): Promise<Page<Event>> {
   requireReader(principal);
-  const { limit, after, ...filters } = parsePage(query, ListEventsInput);
+  const { limit, after, ...filters } = parsePage(query, ListEventsInput, "evt");
   const { events, next } = await deps.listEvents(
     principal.tenantId,
     {

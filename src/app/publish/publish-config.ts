@@ -35,6 +35,7 @@ export interface PublishSource {
 export interface PublishConfig {
   tenantId: string;
   plan: Plan;
+  isSuspended: boolean;
   revision: number;
   sources: PublishSource[];
   match: Matcher;
@@ -93,9 +94,10 @@ export async function authorizePublisher(deps: PublishConfigDeps, ref: Publisher
   try {
     return await toPublisher(deps, ref, config, known.key);
   } catch (error) {
-    if (!("signed" in ref) || !isInvalidSignature(error)) throw error;
-    // It may be of a key made since. Anybody can send a bad signature, so the answer is asked for at the price of one row.
-    if ((await deps.findTenantRevision(ref.tenantId)) === config.revision) throw error;
+    if (!(error instanceof AppError)) throw error;
+    // What is refused is proved by no commit, and there may be a new key since, or no suspension any more. Anybody can send a
+    // bad signature, so the revision is asked for at the price of one row.
+    if ((await deps.findTenantRevision(config.tenantId)) === config.revision) throw error;
     return reloadPublisher(deps, ref);
   }
 }
@@ -110,21 +112,10 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
     throw unauthorized();
   }
   const config = compileConfig(rows);
-  const rememberIt = () => {
-    const { tenantId, revision, key } = rows;
-    remember(configs, tenantId, config, MAX_CACHED_TENANTS);
-    remember(keys, publisherKey(ref), { tenantId, revision, key }, MAX_CACHED_KEYS);
-  };
-  // A key that is refused is read afresh each time. A bad signature must not have a whole configuration read each time.
-  if ("signed" in ref && !rows.isSuspended) rememberIt();
-  const publisher = await toPublisher(deps, ref, config, rows.key);
-  if (rows.isSuspended) {
-    // Forgotten, so that the next one is refused before its payload is stored.
-    keys.delete(publisherKey(ref));
-    throw new AppError("tenant_suspended", "The tenant is suspended: it cannot publish.");
-  }
-  rememberIt();
-  return publisher;
+  const { tenantId, revision, key } = rows;
+  remember(configs, tenantId, config, MAX_CACHED_TENANTS);
+  remember(keys, publisherKey(ref), { tenantId, revision, key }, MAX_CACHED_KEYS);
+  return toPublisher(deps, ref, config, key);
 }
 
 async function toPublisher(
@@ -133,25 +124,26 @@ async function toPublisher(
   config: PublishConfig,
   key: ConfigRows["key"],
 ): Promise<Publisher> {
-  if ("signed" in ref) {
-    const source = config.sources.find(({ id }) => id === ref.sourceId);
-    if (!source) return refuseUnknownSigner(ref.signed);
-    const signer = { tenantId: config.tenantId, sourceId: source.id, keys: source.keys };
-    if (!(await isSignedBySource(deps, signer, ref.signed))) throw invalidSignature();
-    return { ref, config, sourceId: source.id };
-  }
+  const source = "signed" in ref ? await findSigner(deps, ref, config) : null;
   if (key?.scope === "read") throw new AppError("forbidden", "A key of scope read cannot publish.");
-  return { ref, config, sourceId: key?.sourceId ?? null };
+  // Last: whose tenant is suspended is nobody else's business.
+  if (config.isSuspended) throw new AppError("tenant_suspended", "The tenant is suspended: it cannot publish.");
+  return { ref, config, sourceId: source?.id ?? key?.sourceId ?? null };
 }
 
-function isInvalidSignature(error: unknown): boolean {
-  return error instanceof AppError && error.code === "invalid_signature";
+async function findSigner(deps: VerifySignedDeps, ref: SignerRef, config: PublishConfig): Promise<PublishSource> {
+  const source = config.sources.find(({ id }) => id === ref.sourceId);
+  if (!source) return refuseUnknownSigner(ref.signed);
+  const signer = { tenantId: config.tenantId, sourceId: source.id, keys: source.keys };
+  if (!(await isSignedBySource(deps, signer, ref.signed))) throw invalidSignature();
+  return source;
 }
 
 function compileConfig(rows: ConfigRows): PublishConfig {
   return {
     tenantId: rows.tenantId,
     plan: rows.plan,
+    isSuspended: rows.isSuspended,
     revision: rows.revision,
     match: createMatcher(rows.subscriptions),
     sources: rows.sources.map(({ id, name, allowedEventTypes, keys }) => {

@@ -14,7 +14,7 @@ export async function getSource(deps: SourceDeps, principal: Principal, id: stri
 export async function listSources(deps: SourceDeps, principal: Principal, query: unknown): Promise<Page<Source>> {
   requireReader(principal);
   return readPage(
-    parsePage(query, {}),
+    parsePage(query, {}, "src"),
     (request) => deps.sources.page(principal.tenantId, request),
     (source) => source,
   );

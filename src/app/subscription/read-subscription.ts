@@ -27,7 +27,7 @@ export async function listSubscriptions(
   query: unknown,
 ): Promise<Page<Subscription>> {
   requireReader(principal);
-  const input = parsePage(query, ListSubscriptionsInput);
+  const input = parsePage(query, ListSubscriptionsInput, "sub");
   const filters = { endpointId: input.endpoint_id ?? null, disabledAfter: input.disabled_after ?? null };
   return readPage(
     input,

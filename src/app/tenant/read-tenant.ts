@@ -13,7 +13,7 @@ export async function getTenant(deps: TenantDeps, id: string): Promise<Tenant> {
 /** A page may hold fewer tenants than its limit: deleted ones keep their place in the directory. */
 export async function listTenants(deps: TenantDeps, query: unknown): Promise<Page<Tenant>> {
   const entries = await readPage(
-    parsePage(query, {}),
+    parsePage(query, {}, "ten"),
     (request) => deps.directory.page(request),
     (entry) => ({ createdAt: entry.createdAt, id: entry.tenantId }),
   );

@@ -18,7 +18,10 @@ export interface AuthOptions {
 export function requireOperator(options: AuthOptions) {
   return createMiddleware<HttpContext>(async (c, next) => {
     const token = readBearerToken(c);
-    if (await isOperator(options, c, token)) return next();
+    if (await isOperator(options, c, token)) {
+      if (c.req.header("X-Tenant-Id") !== undefined) throw invalidField("X-Tenant-Id", "has no meaning for this route");
+      return next();
+    }
     const { deps, ref } = await callerOfKey(options, c, token);
     await authenticate(deps, ref.keyHash);
     throw new AppError("forbidden", "This needs the operator token.");
@@ -36,8 +39,15 @@ export function requirePrincipal(options: AuthOptions) {
         ? await authenticate(deps, ref.keyHash)
         : { tenantId: ref.tenantId, scope: "admin" as const, sourceId: null },
     );
+    refuseOtherTenant(c, c.var.principal.tenantId);
     await next();
   });
+}
+
+/** A key has its tenant, and a signature: whoever names another one beside it would write where they did not mean to. */
+export function refuseOtherTenant(c: Context<HttpContext>, tenantId: string): void {
+  const named = c.req.header("X-Tenant-Id");
+  if (named !== undefined && named !== tenantId) throw invalidField("X-Tenant-Id", "is not the tenant of this caller");
 }
 
 /**

@@ -4,7 +4,8 @@
  */
 export const FIELDS: Readonly<Record<string, string>> = {
   // Headers and what every answer has.
-  "X-Tenant-Id": "With the operator token: the tenant it acts for. Passed over with an API key, which has its tenant.",
+  "X-Tenant-Id":
+    "With the operator token: the tenant it acts for. With an API key or a signature it may only name the caller's own.",
   "Idempotency-Key": "The same as the field `idempotency_key`, quoted or not. If both are given they must be the same.",
   request_id: "Names this request: in the header `X-Request-Id`, in problems and in the relay's log. Quote it.",
   id: "Opaque.",

@@ -60,7 +60,7 @@ export function answer(description: string, schema?: z.ZodType): AnswerDeclarati
 
 /** What every operation of its kind can answer: said once, here. */
 export function problemsOf(operation: Operation): ProblemCode[] {
-  const { access, path, body } = operation;
+  const { access, path, body, method } = operation;
   const codes = new Set<ProblemCode>(operation.problems);
   codes.add("uri_too_long");
   if (access === "anyone") return [...codes];
@@ -69,7 +69,10 @@ export function problemsOf(operation: Operation): ProblemCode[] {
   for (const code of [...always, "internal_error", "unavailable"] as const) codes.add(code);
   if (access !== "operator" || path.includes("{")) codes.add("not_found");
   if (access === "publish") codes.add("invalid_signature");
-  const readsJson = body?.some(({ type }) => type === "application/json");
+  // A deletion takes a body that says nothing, like an action.
+  const readsJson = method === "delete" || body?.some(({ type }) => type === "application/json");
+  // For an `Idempotency-Key` where nothing reads it.
+  if (method !== "get") codes.add("not_supported");
   if (readsJson) for (const code of ["invalid_json", "invalid_utf8"] as const) codes.add(code);
   if (readsJson && access !== "publish") codes.add("request_too_large");
   return [...codes];

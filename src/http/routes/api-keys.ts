@@ -6,7 +6,7 @@ import { updateApiKey } from "../../app/api-key/update-api-key.ts";
 import type { HttpContext } from "../context.ts";
 import { presentApiKey, presentCreatedApiKey } from "../present/api-key.ts";
 import { presentPage } from "../present/page.ts";
-import { readJson, readQuery } from "../request.ts";
+import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const apiKeyRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
@@ -25,6 +25,7 @@ export const apiKeyRoutes = new Hono<HttpContext>()
     return c.json(presentApiKey(apiKey));
   })
   .delete("/:id", async (c) => {
+    await readNothing(c);
     await deleteApiKey(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
   });

@@ -35,6 +35,7 @@ export const endpointRoutes = new Hono<HttpContext>()
     return c.json(presentEndpoint(endpoint));
   })
   .delete("/:id", async (c) => {
+    await readNothing(c);
     await deleteEndpoint(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
   })

@@ -7,7 +7,7 @@ import { updateSource } from "../../app/source/update-source.ts";
 import type { HttpContext } from "../context.ts";
 import { presentPage } from "../present/page.ts";
 import { presentSource, presentSourceWithKey } from "../present/source.ts";
-import { readJson, readQuery } from "../request.ts";
+import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const sourceRoutes = new Hono<HttpContext>()
   .post("/", async (c) => {
@@ -31,6 +31,7 @@ export const sourceRoutes = new Hono<HttpContext>()
     return c.json(presentSourceWithKey(rotated), 201);
   })
   .delete("/:id", async (c) => {
+    await readNothing(c);
     await deleteSource(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
   });

@@ -27,6 +27,7 @@ export const subscriptionRoutes = new Hono<HttpContext>()
     return c.json(presentSubscription(subscription));
   })
   .delete("/:id", async (c) => {
+    await readNothing(c);
     await deleteSubscription(c.var.deps, c.var.principal, c.req.param("id"));
     return c.body(null, 204);
   })

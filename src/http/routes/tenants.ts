@@ -6,7 +6,7 @@ import { updateTenant } from "../../app/tenant/update-tenant.ts";
 import type { HttpContext } from "../context.ts";
 import { presentPage } from "../present/page.ts";
 import { presentTenant } from "../present/tenant.ts";
-import { readJson, readQuery } from "../request.ts";
+import { readJson, readNothing, readQuery } from "../request.ts";
 
 /** For the operator only: to be mounted behind the check that it is. */
 export const tenantRoutes = new Hono<HttpContext>()
@@ -18,6 +18,7 @@ export const tenantRoutes = new Hono<HttpContext>()
     return c.json(presentTenant(tenant));
   })
   .delete("/:id", async (c) => {
+    await readNothing(c);
     await deleteTenant(c.var.central, c.req.param("id"));
     return c.body(null, 204);
   });

@@ -51,7 +51,7 @@ test("a resolver that says nothing is a fault each time, never a verdict, and is
   const answers: Record<string, Answer> = { "a.example": { verdict: "fault", reason: "the resolver answered 500" } };
   const { check, cache } = scene(answers);
   await expect(check("a.example")).rejects.toThrow(
-    "the addresses of a.example are not known: the resolver answered 500",
+    "where the host's name leads is not known: the resolver answered 500",
   );
   await expect(check("a.example")).rejects.toThrow();
   expect(cache.size).toBe(0);

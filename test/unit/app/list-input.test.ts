@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { AppError } from "../../../src/app/app-error.ts";
 import { parsePage, readPage } from "../../../src/app/list-input.ts";
+import { encodeCursor } from "../../../src/core/cursor.ts";
 import type { PageKey, PageRequest } from "../../../src/core/model.ts";
 
 function refusal(query: unknown): AppError {
   try {
-    parsePage(query, { endpoint_id: z.string().optional() });
+    parsePage(query, { endpoint_id: z.string().optional() }, "ep");
   } catch (error) {
     if (error instanceof AppError) return error;
   }
@@ -16,11 +17,11 @@ function refusal(query: unknown): AppError {
 
 describe("parsePage", () => {
   test("an empty query is the first fifty", () => {
-    expect(parsePage({}, {})).toEqual({ limit: 50, after: null });
+    expect(parsePage({}, {}, "ep")).toEqual({ limit: 50, after: null });
   });
 
   test("the list's own parameters come beside the page's", () => {
-    const page = parsePage({ limit: "250", endpoint_id: "ep_1" }, { endpoint_id: z.string().optional() });
+    const page = parsePage({ limit: "250", endpoint_id: "ep_1" }, { endpoint_id: z.string().optional() }, "ep");
     expect(page).toEqual({ limit: 250, after: null, endpoint_id: "ep_1" });
   });
 
@@ -32,6 +33,11 @@ describe("parsePage", () => {
     expect(refusal({ cursor })).toMatchObject({ code: "validation_failed", errors: [{ path: "cursor" }] });
   });
 
+  test("a cursor of another list is refused, and not an empty page that says it is the last", () => {
+    const cursor = encodeCursor([1, "src_0000000000000000"]);
+    expect(refusal({ cursor })).toMatchObject({ code: "validation_failed", errors: [{ path: "cursor" }] });
+  });
+
   test("an unknown parameter is refused by name", () => {
     expect(refusal({ page: "2" })).toMatchObject({ code: "validation_failed", errors: [{ path: "page" }] });
   });
@@ -39,7 +45,7 @@ describe("parsePage", () => {
 
 describe("readPage", () => {
   test("following the cursors shows every row once, in order, and the last page has none", async () => {
-    const rowSets = fc.uniqueArray(fc.record({ createdAt: fc.nat(5), id: fc.stringMatching(/^[a-z]{1,4}$/) }), {
+    const rowSets = fc.uniqueArray(fc.record({ createdAt: fc.nat(5), id: fc.stringMatching(/^ep_[a-z]{1,4}$/) }), {
       selector: (row) => row.id,
       maxLength: 25,
     });
@@ -50,7 +56,7 @@ describe("readPage", () => {
         let cursor: string | undefined;
         do {
           const query = { limit: String(limit), ...(cursor !== undefined && { cursor }) };
-          const page = await readPage(parsePage(query, {}), readFrom(sorted), (row) => row);
+          const page = await readPage(parsePage(query, {}, "ep"), readFrom(sorted), (row) => row);
           expect(page.data.length).toBeLessThanOrEqual(limit);
           seen.push(...page.data);
           cursor = page.nextCursor ?? undefined;

@@ -11,8 +11,9 @@ const MAX_PAYLOAD_BYTES = 10;
 
 /** With a key of the source given, or an admin's. */
 function publisher(sourceId: string | null): Publisher {
-  const config = { tenantId: "ten_a", plan: "free" as const, revision: 1, sources: [SHOP, CRM], match: () => [] };
-  return { ref: { tenantId: "ten_a" }, config, sourceId };
+  const config = { tenantId: "ten_a", plan: "free" as const, isSuspended: false, revision: 1 };
+  const matching = { sources: [SHOP, CRM], match: () => [] };
+  return { ref: { tenantId: "ten_a" }, config: { ...config, ...matching }, sourceId };
 }
 
 function item(fields: Record<string, unknown>, payload = new Uint8Array(3)): PublishItem {
