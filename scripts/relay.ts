@@ -6,10 +6,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { listPublishLimiters, PUBLISH_PERIOD_SECONDS, type PublishLimits } from "../src/core/publish-limits.ts";
 import { parseSettings } from "../src/env.ts";
+import { loadMiniflare, loadWrangler } from "./load-tools.ts";
 import { applyMigrations } from "./migrate.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -34,7 +33,6 @@ export interface RelayOptions {
 
 export interface Relay {
   url: string;
-  miniflare: Miniflare;
   stop(): Promise<void>;
 }
 
@@ -48,7 +46,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   process.env["WRANGLER_LOG"] ??= "error";
   const stateDir = resolve(options.stateDir);
   mkdirSync(stateDir, { recursive: true });
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml")) as WranglerOptions;
+  const { convertV4MiniflareOptions, Log, LogLevel, Miniflare } = loadMiniflare();
+  const { workerOptions } = loadWrangler().unstable_getMiniflareWorkerOptions(
+    join(root, "wrangler.toml"),
+  ) as WranglerOptions;
   const bindings = {
     ...workerOptions.bindings,
     ...localSettings(stateDir, options.port),
@@ -85,7 +86,6 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 
   return {
     url: `http://localhost:${url.port}`,
-    miniflare,
     async stop() {
       clearInterval(cron);
       await miniflare.dispose();

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { experimental_readRawConfig } from "wrangler";
+import { loadWrangler } from "../load-tools.ts";
 import { root } from "./wrangler.ts";
 
 /** The parts of `wrangler.toml` that a deployment is about. */
@@ -35,7 +35,7 @@ export interface Deployment {
 }
 
 export function readWranglerToml(): RawConfig {
-  const { rawConfig } = experimental_readRawConfig({ config: join(root, "wrangler.toml") });
+  const { rawConfig } = loadWrangler().experimental_readRawConfig({ config: join(root, "wrangler.toml") });
   return rawConfig as unknown as RawConfig;
 }
 
