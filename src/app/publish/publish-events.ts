@@ -2,9 +2,9 @@ import { concatBytes } from "../../core/bytes.ts";
 import { createEventIds, deliveryId } from "../../core/ids.ts";
 import type { MatchedDelivery } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
-import { retentionClassDays, retentionMs, retentionPrefix } from "../../core/retention.ts";
-import { formatTime } from "../../core/timestamps.ts";
-import { toHex } from "../../core/hex.ts";
+import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
+import { retentionClassDays, retentionMs } from "../../core/retention.ts";
+import { sha256Hex } from "../../core/sha256.ts";
 import { AppError } from "../app-error.ts";
 import { zeroPayload, type ZeroPayloadDeps } from "../event/zero-payload.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
@@ -83,7 +83,7 @@ export async function publishEvents(
   const now = deps.now();
   const ids = createEventIds(now, deps.randomBytes(10), items.length);
   const hashes = await Promise.all(
-    items.map(async (item) => (item instanceof AppError ? "" : toHex(await sha256(item.payload)))),
+    items.map(async (item) => (item instanceof AppError ? "" : sha256Hex(item.payload))),
   );
 
   let current = publisher;
@@ -159,11 +159,11 @@ function planPublish(
     checked.flatMap(({ matched }) => matched.map(({ maxAgeSeconds }) => maxAgeSeconds)),
   );
   // Another configuration may take other items, at other offsets: each round has an object of its own.
-  const objectKey = `${retentionPrefix(classDays)}${tenantId}/${formatTime(now).slice(0, 10)}/${ids[0]}${round > 0 ? `.${round}` : ""}`;
+  const objectKey = payloadObjectKey(classDays, tenantId, `${ids[0]}${round > 0 ? `.${round}` : ""}`, now);
 
   let offset = 0;
   const events = checked.map(({ item, index, matched, fields: { input, source } }): Event => {
-    const payloadRef = `${objectKey}#${offset}`;
+    const payloadRef = joinPayloadRef(objectKey, offset);
     offset += item.payload.length;
     return {
       id: ids[index]!,
@@ -322,8 +322,4 @@ async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
     error.cause = cause;
     throw error;
   }
-}
-
-async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as BufferSource));
 }
