@@ -3,7 +3,6 @@ import {
   createClient,
   createEndpoint,
   createTenant,
-  deliveryWhen,
   expectStatus,
   listAll,
   publish,
@@ -11,7 +10,8 @@ import {
   type TestTenant,
 } from "./support/client.ts";
 import { eventually } from "./support/eventually.ts";
-import { numberOf, QUICK_RETRY, readDelivery, readLane } from "./support/lanes.ts";
+import { failedOnce, numberOf, QUICK_RETRY, readDelivery, readLane } from "./support/lanes.ts";
+import { readDeliveries } from "./support/many.ts";
 import { withReceiver, type Receiver } from "./support/receiver.ts";
 import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 
@@ -74,9 +74,8 @@ test.concurrent("under traffic: after a suspension has answered nothing starts; 
     const open = (await listAll(tenant, "/v1/deliveries")).filter(({ terminal_at }) => terminal_at === null);
     expect(open.length).toBeGreaterThan(0);
     const attempts = async () => {
-      const all = await Promise.all(
-        (await listAll(tenant, "/v1/deliveries")).map(({ id }) => readDelivery(tenant, id)),
-      );
+      const ids = (await listAll(tenant, "/v1/deliveries")).map(({ id }) => id);
+      const all = await readDeliveries(tenant, ids);
       return all.flatMap((delivery) => delivery.attempts.map((one: any) => Date.parse(one.requested_at)));
     };
     expect((await attempts()).filter((requestedAt) => requestedAt > answeredAt)).toEqual([]);
@@ -110,11 +109,7 @@ test.concurrent("a suspension outlives a crash of the relay, and so does what it
     receiver.handle(({ n }, response) => void response.writeHead(n === 1 ? 503 : 200).end());
     await createEndpoint(tenant, { url: receiver.url, retry_policy: { ...QUICK_RETRY, delays_seconds: [2] } });
     const { deliveries } = await publish(tenant);
-    await deliveryWhen(
-      tenant,
-      deliveries[0].id,
-      ({ status, attempt_count }) => status === "pending" && attempt_count === 1,
-    );
+    await failedOnce(tenant, deliveries[0].id);
     const operator = createClient(own.url, OPERATOR_TOKEN);
     await expectStatus(200, operator.call("PATCH", `/v1/tenants/${tenant.id}`, { status: "suspended" }));
     await own.kill();

@@ -77,7 +77,7 @@ test.concurrent("while a test hangs, deliveries in order go on; when its relay i
     receiver.handle((request, response) => void (isTest(request) ? null : response.end()));
     const own = await startRelayProcess();
     const tenant = await createTenant(own.url);
-    const settings = { url: receiver.url, ordering_mode: "strict", on_exhausted: "block", timeout_ms: 20_000 };
+    const settings = { url: receiver.url, ordering_mode: "strict", on_exhausted: "block", timeout_ms: 8_000 };
     const endpoint = await createEndpoint(tenant, settings);
     const testing = tenant.admin.post(`/v1/endpoints/${endpoint.id}/test`).catch(() => null);
     await receiver.waitFor(1);
