@@ -45,9 +45,7 @@ async function workerdProject(name: string, shards: number) {
 }
 
 /** Small files that wait for a minute. Begun last, as their size would have it, they are what everybody waits for. */
-const LONGEST = ["crash", "backlog", "outage-past-lease", "shards", "test-send", "suspension", "lane-crash"].map(
-  (name) => `/e2e/${name}.test.ts`,
-);
+const LONGEST = ["crash", "backlog", "outage-past-lease", "shards", "lane-crash"].map((name) => `/e2e/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
