@@ -45,7 +45,16 @@ async function workerdProject(name: string, shards: number) {
 }
 
 /** Small files that wait for a minute. Begun last, as their size would have it, they are what everybody waits for. */
-const LONGEST = ["crash", "backlog", "outage-past-lease", "shards"].map((name) => `/e2e/${name}.test.ts`);
+const LONGEST = [
+  "backlog",
+  "crash",
+  "lane-changes",
+  "outage",
+  "outage-past-lease",
+  "shards",
+  "lane-crash",
+  "resolver",
+].map((name) => `/e2e/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -71,7 +80,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 60_000,
           // They mostly wait: for retries, leases and the watchdog. They come last, and have the machine to themselves.
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 1 },
         },
       },

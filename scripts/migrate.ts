@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { unstable_splitSqlQuery } from "wrangler";
+import { loadWrangler } from "./load-tools.ts";
 
 /** The part of a D1 binding that migrating needs. */
 interface Database {
@@ -27,6 +27,7 @@ export async function applyMigrations(database: Database, folder: string): Promi
   const files = readdirSync(folder)
     .filter((name) => name.endsWith(".sql"))
     .toSorted();
+  const { unstable_splitSqlQuery } = loadWrangler();
   for (const name of files.filter((file) => !applied.has(file))) {
     const statements = unstable_splitSqlQuery(readFileSync(join(folder, name), "utf8"));
     await database.batch([

@@ -6,10 +6,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { listPublishLimiters, PUBLISH_PERIOD_SECONDS, type PublishLimits } from "../src/core/publish-limits.ts";
 import { parseSettings } from "../src/env.ts";
+import { loadMiniflare, loadWrangler } from "./load-tools.ts";
 import { applyMigrations } from "./migrate.ts";
 import { lockState } from "./state-lock.ts";
 
@@ -35,7 +34,6 @@ export interface RelayOptions {
 
 export interface Relay {
   url: string;
-  miniflare: Miniflare;
   stop(): Promise<void>;
 }
 
@@ -56,7 +54,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 }
 
 async function startLocked(options: RelayOptions, stateDir: string, unlock: () => void): Promise<Relay> {
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml")) as WranglerOptions;
+  const { convertV4MiniflareOptions, Log, LogLevel, Miniflare } = loadMiniflare();
+  const { workerOptions } = loadWrangler().unstable_getMiniflareWorkerOptions(
+    join(root, "wrangler.toml"),
+  ) as WranglerOptions;
   const bindings = {
     ...workerOptions.bindings,
     ...localSettings(stateDir, options.port),
@@ -93,7 +94,6 @@ async function startLocked(options: RelayOptions, stateDir: string, unlock: () =
 
   return {
     url: `http://localhost:${url.port}`,
-    miniflare,
     async stop() {
       clearInterval(cron);
       await miniflare.dispose();

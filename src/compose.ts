@@ -1,17 +1,19 @@
 /** The one place that turns Env into adapters and hands them to the use-cases. */
 import { encodeRandomPart } from "./core/ids.ts";
-import type { DeliveryCall } from "./app/deliver/delivery-call.ts";
 import { coalesce } from "./app/deliver/coalesce.ts";
-import { createHostCheck, type VerdictCache } from "./app/deliver/check-host.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
 import type { SourcePlace } from "./app/publish/find-source-place.ts";
 import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
-import type { Runtime } from "./app/runtime.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
+import { destinationRules, hostCheck } from "./compose/destinations.ts";
+import { awaitReports, createDoorbells, watchdog } from "./compose/doorbells.ts";
+import { isolate, runtime } from "./compose/runtime.ts";
+import { CENTRAL_SHARD, database, shardsOf } from "./compose/shards.ts";
 import { parseSettings } from "./env.ts";
+import { logFault } from "./log-fault.ts";
 import type { ReportDeps } from "./queue/consumer.ts";
 import { sendMessage, sendRings } from "./queue/producer.ts";
 import { createApiKeyStore } from "./storage/config/api-keys.ts";
@@ -36,48 +38,23 @@ import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
 import { createWatchLedger } from "./storage/ledger/watch.ts";
 import { createPayloadStore } from "./storage/payloads.ts";
-import { describeFault } from "./core/fault.ts";
 import { publishLimiterName } from "./core/publish-limits.ts";
 
-/** The shard whose database also holds the directory of tenants. */
-const CENTRAL_SHARD = "0";
-/** An isolate arms a watchdog at most this often; the watchdog's own alarm and cron do the rest. */
-const ARM_INTERVAL_MS = 10_000;
-const WATCHDOG_DELAY_MS = 30_000;
 const REPORT_DELAY_SECONDS = 5;
-/** A report that is due is in the ledger, or put off again, within this time. */
-const REPORT_SLACK_MS = 60_000;
 const CLOSINGS_PER_BATCH = 50;
 /** While the queue refuses, a watchdog's tick waits this long for the attempts it makes itself. */
 const DIRECT_WAIT_MS = 2_000;
 
+export { armWatchdogs } from "./compose/doorbells.ts";
+export { shardsOf };
+
 /** Any of the contexts that work can be left to. */
 type Context = Pick<ExecutionContext, "waitUntil" | "exports">;
-
-const runtime: Runtime = {
-  now: () => Date.now(),
-  random: () => Math.random(),
-  randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-};
 
 /** What an isolate remembers. Nothing of it decides anything: it saves trips and bounds memory. */
 const inFlight = createInFlight();
 const publishConfigs = new Map<string, PublishConfigCache>();
 const sourcePlaces = new Map<string, SourcePlace>();
-const hostVerdicts: VerdictCache = new Map();
-const armedAt = new Map<string, number>();
-let isolateId: string | null = null;
-
-/** Shard names → databases: `DB` is "0", `DB_1` is "1", and so on. */
-export function shardsOf(env: Env): Map<string, D1Database> {
-  const shards = new Map<string, D1Database>();
-  for (const [name, binding] of Object.entries(env)) {
-    const match = /^DB(?:_(\d+))?$/.exec(name);
-    if (match) shards.set(match[1] ?? CENTRAL_SHARD, binding as D1Database);
-  }
-  return shards;
-}
 
 export function composeCentral(env: Env, context: Context): CentralDeps {
   const shards = shardsOf(env);
@@ -88,10 +65,9 @@ export function composeCentral(env: Env, context: Context): CentralDeps {
     tenantStore: (shard) => createTenantStore(database(env, shard)),
     tenantWork: (shard) => ({
       ...runtime,
+      ...createDoorbells(env, context, shard),
       ...createReleaseLedger(database(env, shard)),
       releaseHeldPart: createActLedger(database(env, shard)).releaseHeldPart,
-      ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
-      wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     }),
     sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
     sourcePlaces,
@@ -106,6 +82,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
   const payloads = createPayloadStore(env.PAYLOADS);
   return {
     ...runtime,
+    ...createDoorbells(env, context, shard),
     ...createAuthLedger(db),
     ...createPublishLedger(db),
     ...createReadLedger(db),
@@ -133,9 +110,6 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     signingSecrets: createSigningSecretStore(db),
     subscriptions: createSubscriptionStore(db),
     apiKeys: createApiKeyStore(db),
-    announce: (calls) => ringInBackground(env, context, shard, env.FIRST_ATTEMPTS, calls, 0),
-    ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
-    wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
     logFault,
     countPublish: async (plan, whose, id) => (await env[publishLimiterName(plan, whose)].limit({ key: id })).success,
@@ -159,6 +133,7 @@ export function composeDeliver(
   const closeTogether = coalesce(close.closeAttempts, CLOSINGS_PER_BATCH);
   return {
     ...runtime,
+    ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
     listRecentAnswers: close.listRecentAnswers,
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
@@ -177,8 +152,6 @@ export function composeDeliver(
       await awaitReports(env, shard, REPORT_DELAY_SECONDS);
     },
     awaitReports: (delaySeconds) => awaitReports(env, shard, delaySeconds),
-    ringLater: (calls, delayMs) => ringInBackground(env, context, shard, env.RETRIES, calls, delayMs),
-    wakeLane: (lane) => wakeLaneInBackground(env, context, shard, lane),
     background: (work) => context.waitUntil(work),
     logAttempt: (line) => console.log(JSON.stringify({ level: "info", event: "attempt", ...line })),
     logFault,
@@ -227,88 +200,10 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
   };
 }
 
-/** Arms the watchdog of every shard at once: by cron, and at start. */
-export async function armWatchdogs(env: Env): Promise<void> {
-  await Promise.all([...shardsOf(env).keys()].map((shard) => watchdog(env, shard).arm(0)));
-}
-
-function database(env: Env, shard: string): D1Database {
-  const db = shardsOf(env).get(shard);
-  if (!db) throw new Error(`There is no database for shard ${shard}: wrangler.toml has no binding DB_${shard}.`);
-  return db;
-}
-
-function destinationRules(env: Env) {
-  const settings = parseSettings(env);
-  return { allowPrivate: settings.ALLOW_PRIVATE_DESTINATIONS, ownHosts: settings.OWN_HOSTS };
-}
-
-/** Where private destinations are allowed there is nothing to find out about an address. */
-function hostCheck(env: Env, context: Context): DeliverDeps["checkHost"] {
-  const { DOH_URL: resolverUrl, ALLOW_PRIVATE_DESTINATIONS: allowPrivate } = parseSettings(env);
-  if (resolverUrl === undefined || allowPrivate) return null;
-  const lookUp = (hostname: string) => context.exports.Sender.lookUp({ resolverUrl, hostname });
-  return createHostCheck({ ...runtime, lookUp }, hostVerdicts);
-}
-
 function publishConfigsOf(shard: string): PublishConfigCache {
   let cache = publishConfigs.get(shard);
   if (!cache) publishConfigs.set(shard, (cache = createPublishConfigCache()));
   return cache;
-}
-
-/** The rows are due in any case: a queue that refuses costs time, and never the caller's request. */
-function ringInBackground(
-  env: Env,
-  context: Context,
-  shard: string,
-  queue: Queue,
-  calls: DeliveryCall[],
-  delayMs: number,
-): void {
-  context.waitUntil(sendRings(queue, shard, calls, delayMs).catch((error: unknown) => logFault("ring", error)));
-  const now = runtime.now();
-  if (now - (armedAt.get(shard) ?? 0) < ARM_INTERVAL_MS) return;
-  armedAt.set(shard, now);
-  context.waitUntil(
-    watchdog(env, shard)
-      .arm(WATCHDOG_DELAY_MS)
-      .catch((error: unknown) => logFault("arm watchdog", error)),
-  );
-}
-
-/** The queue has the report in any case; the watchdog is told so that it does not take the attempt for abandoned. */
-async function awaitReports(env: Env, shard: string, delaySeconds: number): Promise<void> {
-  const until = runtime.now() + delaySeconds * 1_000 + REPORT_SLACK_MS;
-  await watchdog(env, shard)
-    .awaitReports(until)
-    .catch((error: unknown) => logFault("await reports", error));
-}
-
-interface LaneName {
-  tenantId: string;
-  endpointId: string;
-  generation: number;
-}
-
-/** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
-function wakeLaneInBackground(env: Env, context: Context, shard: string, lane: LaneName): void {
-  context.waitUntil(
-    laneOf(env, shard, lane)
-      .wake()
-      .catch((error: unknown) => logFault("wake lane", error)),
-  );
-}
-
-/** The one place where lane objects are made: by name, near the ledger when the settings say where that is. */
-function laneOf(env: Env, shard: string, { tenantId, endpointId, generation }: LaneName) {
-  const locationHint = parseSettings(env).LEDGER_LOCATION as DurableObjectLocationHint | undefined;
-  const id = env.LANES.idFromName(`lane:${shard}:${tenantId}:${endpointId}:${generation}`);
-  return env.LANES.get(id, { locationHint });
-}
-
-function watchdog(env: Env, shard: string) {
-  return env.WATCHDOG.getByName(`watchdog:${shard}`);
 }
 
 /** Leaves no timer behind: an object with one is paid for. */
@@ -328,12 +223,4 @@ async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {
   } catch {
     return null;
   }
-}
-
-function isolate(): string {
-  return (isolateId ??= encodeRandomPart(runtime.randomBytes(10)).slice(-8));
-}
-
-function logFault(what: string, error: unknown): void {
-  console.error(JSON.stringify({ level: "error", event: "fault", what, error: describeFault(error) }));
 }

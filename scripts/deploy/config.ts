@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { experimental_readRawConfig } from "wrangler";
+import { loadWrangler } from "../load-tools.ts";
 import { root } from "./wrangler.ts";
 
 /** The parts of `wrangler.toml` that a deployment is about. */
@@ -23,8 +23,6 @@ export interface RawConfig {
 /** One relay in one account: what it is called, and what it needs. */
 export interface Deployment {
   name: string;
-  /** Given to wrangler with each command. */
-  configArgs: string[];
   databases: { binding: string; name: string }[];
   bucket: string;
   /** Those that `wrangler deploy` does not make by itself. */
@@ -35,7 +33,7 @@ export interface Deployment {
 }
 
 export function readWranglerToml(): RawConfig {
-  const { rawConfig } = experimental_readRawConfig({ config: join(root, "wrangler.toml") });
+  const { rawConfig } = loadWrangler().experimental_readRawConfig({ config: join(root, "wrangler.toml") });
   return rawConfig as unknown as RawConfig;
 }
 
@@ -92,7 +90,7 @@ export function writeEnvironment(config: RawConfig, environment: string): string
 }
 
 /** Throws where something has no name: what is made twice must be found again. */
-export function describeDeployment(config: RawConfig, configArgs: string[]): Deployment {
+export function describeDeployment(config: RawConfig): Deployment {
   const [bucket] = config.r2_buckets ?? [];
   if (bucket?.bucket_name === undefined) throw new Error("wrangler.toml gives the bucket PAYLOADS no bucket_name.");
   const produced = new Set(config.queues?.producers?.map(({ queue }) => queue));
@@ -102,7 +100,6 @@ export function describeDeployment(config: RawConfig, configArgs: string[]): Dep
   ]);
   return {
     name: config.name,
-    configArgs,
     databases: (config.d1_databases ?? []).map(({ binding, database_name: name }) => {
       if (name === undefined) throw new Error(`wrangler.toml gives the database ${binding} no database_name.`);
       return { binding, name };

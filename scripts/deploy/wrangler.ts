@@ -5,27 +5,58 @@ import { stripVTControlCharacters } from "node:util";
 export const root = resolve(import.meta.dirname, "../..");
 
 export interface Ran {
+  args: string[];
   ok: boolean;
   stdout: string;
   /** Both streams, as they came. */
   output: string;
 }
 
-/** A command that had to succeed and did not. */
+/** A command that did not do what it had to. `output` is what is left to show of it. */
 export class CommandFailed extends Error {
   readonly output: string;
 
-  constructor(args: string[], output: string) {
+  constructor({ args, output }: Ran, left = output) {
     super(`wrangler ${args.map((arg) => (/^[\w./:=-]+$/.test(arg) ? arg : JSON.stringify(arg))).join(" ")}`);
-    this.output = output;
+    this.output = left;
   }
+}
+
+interface RunOptions {
+  /** Passes its output on as it comes. */
+  show?: boolean;
+}
+
+export type RunWrangler = (args: string[], options: RunOptions) => Promise<Ran>;
+
+/** `wrangler` with the configuration of one deployment. */
+export interface Wrangler {
+  /** Failed or not. */
+  run(args: string[], options?: RunOptions): Promise<Ran>;
+  /** Where a failure ends the deployment. */
+  mustRun(args: string[], options?: RunOptions): Promise<Ran>;
+  /** What a command with a JSON flag printed; lines before it are passed over. */
+  ask(args: string[]): Promise<unknown>;
+}
+
+export function createWrangler(runWith: RunWrangler, configArgs: string[]): Wrangler {
+  const wrangler: Wrangler = {
+    run: (args, options = {}) => runWith([...args, ...configArgs], options),
+    async mustRun(args, options = {}) {
+      const ran = await wrangler.run(args, options);
+      if (!ran.ok) throw new CommandFailed(ran, options.show ? "" : ran.output);
+      return ran;
+    },
+    ask: async (args) => parseJsonOutput(await wrangler.mustRun(args)),
+  };
+  return wrangler;
 }
 
 /**
  * The one place that talks to Cloudflare: runs `wrangler`, the one of this repository unless PATH has another before it.
- * Nobody is asked anything, since a question that is answered by a guess is worse than a failure. `show` passes its output on.
+ * Nobody is asked anything, since a question that is answered by a guess is worse than a failure.
  */
-export async function runWrangler(args: string[], { show = false } = {}): Promise<Ran> {
+export async function runWrangler(args: string[], { show = false }: RunOptions): Promise<Ran> {
   // Given for this script to decide on; wrangler has its own ideas of what to do with them.
   const { OPERATOR_TOKEN: _token, SECRETS_KEY: _key, ...env } = process.env;
   const child = spawn("wrangler", args, {
@@ -51,22 +82,14 @@ export async function runWrangler(args: string[], { show = false } = {}): Promis
     child.once("error", failed);
     child.once("close", ended);
   });
-  return { ok: code === 0, stdout: stripVTControlCharacters(stdout), output: stripVTControlCharacters(output) };
+  return { args, ok: code === 0, stdout: stripVTControlCharacters(stdout), output: stripVTControlCharacters(output) };
 }
 
-/** The same where a failure ends the deployment. */
-export async function mustRun(args: string[], options: { show?: boolean } = {}): Promise<Ran> {
-  const ran = await runWrangler(args, options);
-  if (!ran.ok) throw new CommandFailed(args, options.show ? "" : ran.output);
-  return ran;
-}
-
-/** What a command with a JSON flag printed; lines before it are passed over. */
-export function parseJsonOutput(args: string[], { stdout, output }: Ran): unknown {
-  const start = /^[[{]/m.exec(stdout);
+export function parseJsonOutput(ran: Ran): unknown {
+  const start = /^[[{]/m.exec(ran.stdout);
   try {
-    return JSON.parse(stdout.slice(start?.index ?? 0));
+    return JSON.parse(ran.stdout.slice(start?.index ?? 0));
   } catch {
-    throw new CommandFailed(args, `This is not the JSON that was expected:\n${output}`);
+    throw new CommandFailed(ran, `This is not the JSON that was expected:\n${ran.output}`);
   }
 }

@@ -1,3 +1,4 @@
+import { sha256 } from "../core/sha256.ts";
 import { AppError } from "./app-error.ts";
 import type { Principal } from "./principal.ts";
 
@@ -13,8 +14,9 @@ export function shardOfKey(token: string): string | null {
   return API_KEY.exec(token)?.[1] ?? null;
 }
 
-export async function hashKey(token: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
+/** What the ledger knows a key by. */
+export function hashKey(token: string): Promise<Uint8Array> {
+  return sha256(token);
 }
 
 /** Whoever the key belongs to, fresh from the ledger: a revoked key is revoked at once. Throws `unauthorized`. */

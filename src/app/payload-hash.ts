@@ -1,7 +1,6 @@
-import { toHex } from "../core/hex.ts";
+import { sha256Hex } from "../core/sha256.ts";
 
 /** Whether bytes are the ones that were published. What is not is shown, and signed, to nobody. */
-export async function isAsPublished(payload: Uint8Array, sha256Hex: string): Promise<boolean> {
-  const digest = await crypto.subtle.digest("SHA-256", payload as BufferSource);
-  return toHex(new Uint8Array(digest)) === sha256Hex;
+export async function isAsPublished(payload: Uint8Array, expected: string): Promise<boolean> {
+  return (await sha256Hex(payload)) === expected;
 }

@@ -27,7 +27,7 @@ export type PublishBodyError = Fault<EventReason>;
 export type BatchBodyError = Fault<EventReason | BatchReason>;
 
 /** Bytes of all members but the payload, keys included; they are decoded, so they must stay small. */
-const MAX_FIELD_BYTES = 64 * 1024;
+export const MAX_FIELD_BYTES = 64 * 1024;
 
 /** Keys come back in error messages. */
 const MAX_PATH_LENGTH = 128;

@@ -12,7 +12,8 @@ import { ok, refuse, type Result } from "./result.ts";
 
 const VERSION = 1;
 const KEY_BYTES = 32;
-const IV_BYTES = 12;
+/** Random, and never used twice with one key. */
+export const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_ID = /^[A-Za-z0-9_-]{1,32}$/;
 
@@ -43,7 +44,7 @@ export function parseSecretsKeys(
 }
 
 /**
- * Wraps with the first key. `iv` is 12 random bytes, never used twice with one key; `context` names the row, as in
+ * Wraps with the first key. `iv` is `IV_BYTES` of randomness; `context` names the row, as in
  * `<tenant>/<endpoint>/<secret>`.
  */
 export async function wrapSecret(

@@ -1,5 +1,6 @@
 import { html, raw } from "hono/html";
 import { encodeBase64 } from "../core/base64.ts";
+import { sha256 } from "../core/sha256.ts";
 import type { OpenApiDocument, OperationObject, Parameter, ResponseObject } from "./openapi/document.ts";
 import type { JsonSchema } from "./openapi/json-schema.ts";
 
@@ -20,7 +21,7 @@ nav a { margin-right: 1rem; }
 
 /** The document as one page without scripts: everything it needs is in it, and it may load nothing. */
 export async function docsPage(document: OpenApiDocument): Promise<{ body: string; securityPolicy: string }> {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(STYLE)));
+  const hash = await sha256(STYLE);
   const only = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
   return {
     body: String(await render(document)),

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { createWatchState, tick, type WatchState } from "../app/watch/tick.ts";
 import { composeWatch } from "../compose.ts";
-import { describeFault } from "../core/fault.ts";
+import { logFault } from "../log-fault.ts";
 
 const REPORTS_UNTIL = "reports-until";
 
@@ -41,7 +41,7 @@ export class Watchdog extends DurableObject<Env> {
       const deps = { ...composeWatch(this.env, this.ctx, shard), reportsUntil: () => this.reportsUntil() };
       nextAt = await tick(deps, this.#state);
     } catch (error) {
-      console.error(JSON.stringify({ level: "error", event: "fault", what: "watchdog", error: describeFault(error) }));
+      logFault("watchdog", error);
     }
     if (nextAt !== null) await this.arm(Math.max(nextAt - Date.now(), 1));
   }

@@ -3,7 +3,7 @@ import { deliver, type DeliverDeps } from "../app/deliver/deliver.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../app/deliver/record-attempt.ts";
 import type { AttemptReport } from "../app/deliver/report.ts";
 import { ReportMessage, RingMessage } from "./messages.ts";
-import { describeFault } from "../core/fault.ts";
+import { logFault } from "../log-fault.ts";
 
 /** Seconds before a message is tried again, by how often it was: the ledger or the payload store is away. */
 const RING_DELAYS_SECONDS = [1, 5, 15, 60];
@@ -85,8 +85,4 @@ function toCalls({ tenant, deliveries }: RingMessage): DeliveryCall[] {
 
 function delayOf({ attempts }: Message, delaysSeconds: number[]): number {
   return delaysSeconds[Math.min(attempts, delaysSeconds.length) - 1] ?? 1;
-}
-
-function logFault(what: string, error: unknown): void {
-  console.error(JSON.stringify({ level: "error", event: "fault", what, error: describeFault(error) }));
 }

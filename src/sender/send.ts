@@ -1,7 +1,7 @@
 import { concatBytes } from "../core/bytes.ts";
-import { toHex } from "../core/hex.ts";
 import { boundResponseHeaders } from "../core/response-headers.ts";
 import type { WireResult } from "../core/outcome.ts";
+import { sha256Hex } from "../core/sha256.ts";
 
 /** At most this much of an answer is read; the rest is cancelled. */
 const MAX_BODY_BYTES = 65_536;
@@ -85,8 +85,7 @@ function createBodyHash() {
   return {
     add: (chunk: Uint8Array) => void chunks.push(chunk),
     async digest(): Promise<string> {
-      const bytes = concatBytes(chunks);
-      return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as BufferSource)));
+      return sha256Hex(concatBytes(chunks));
     },
   };
 }

@@ -71,7 +71,7 @@ const named = (steps: Step[]) => steps.map((step) => ({ name: step.name, step })
 const isOfTenant = ({ scopes }: Step) => scopes.length > 0;
 const withoutRequestId = (body: unknown) => JSON.parse(JSON.stringify(body, (k, v) => (k === "request_id" ? "" : v)));
 
-/** Everything that can be read of a tenant, to show that nothing of it has changed. */
+/** Everything that can be read of a tenant, to show that nothing of it has changed: refusals may be asked for side by side. */
 async function readAll({ tenant, ids }: Scene): Promise<unknown> {
   const nouns = Object.keys(ids).filter((noun) => noun !== "tenants");
   return Promise.all(nouns.map((noun) => listAll(tenant, `/v1/${noun}`)));
@@ -83,7 +83,7 @@ test("the relay serves the document the walk goes by", async () => {
 
 describe("another tenant's id in a path is answered as an id of nothing: 404", () => {
   const steps = STEPS.filter((step) => step.path.includes("{id}") && isOfTenant(step));
-  test.each(named(steps))("$name", async ({ step }) => {
+  test.concurrent.each(named(steps))("$name", async ({ step }) => {
     const before = await readAll(owner);
     const id = owner.ids[step.noun]!;
     const answerFor = (id: string) => step.call(caller.keys["admin"]!, { ...caller.ids, [step.noun]: id });
@@ -107,7 +107,7 @@ describe("another tenant's id in a body is answered as an id of nothing: 422", (
   const refusalIn = ({ status, body }: Answer) =>
     body.results ? { status: body.results[0].status, body: body.results[0].error } : { status, body };
 
-  test.each(cases)("$name", async ({ step, field }) => {
+  test.concurrent.each(cases)("$name", async ({ step, field }) => {
     const before = [await readAll(owner), await readAll(caller)];
     const id = owner.ids[field.noun]!;
     const answerFor = async (id: string) =>
@@ -125,7 +125,7 @@ describe("another tenant's id in a filter finds what an id of nothing finds: not
   const cases = STEPS.filter((step) => isOfTenant(step) && step.method === "GET").flatMap((step) =>
     step.query.map((field) => ({ name: `${step.name}?${field.name}`, step, field })),
   );
-  test.each(cases)("$name", async ({ step, field }) => {
+  test.concurrent.each(cases)("$name", async ({ step, field }) => {
     const id = owner.ids[field.noun]!;
     for (const unknown of [id, ofNothing(id)]) {
       const answer = step.call(caller.keys["admin"]!, caller.ids, { field, id: unknown });
@@ -151,7 +151,7 @@ test("a tenant's key stays its tenant's, whatever X-Tenant-Id says", async () =>
 });
 
 describe("without a valid token: 401", () => {
-  test.each(named(STEPS))("$name", async ({ step }) => {
+  test.concurrent.each(named(STEPS))("$name", async ({ step }) => {
     const { adminKey } = caller.tenant;
     const wrong = [
       nobody,
@@ -181,7 +181,7 @@ describe("with too weak a key: 403", () => {
       .filter((scope) => !step.scopes.includes(scope))
       .map((scope) => ({ name: `${scope}: ${step.name}`, scope, step })),
   );
-  test.each(cases)("$name", async ({ scope, step }) => {
+  test.concurrent.each(cases)("$name", async ({ scope, step }) => {
     const before = await readAll(caller);
     for (const ids of [caller.ids, owner.ids]) {
       const { status, body } = await step.call(caller.keys[scope]!, ids);
@@ -201,7 +201,7 @@ describe("with too weak a key: 403", () => {
 });
 
 describe("the operator acts for the tenant it names, and for none it does not", () => {
-  test.each(named(STEPS.filter(isOfTenant)))("$name", async ({ step }) => {
+  test.concurrent.each(named(STEPS.filter(isOfTenant)))("$name", async ({ step }) => {
     expect(await expectStatus(422, step.call(operator, caller.ids))).toMatchObject({
       code: "validation_failed",
       errors: [{ path: "X-Tenant-Id" }],

@@ -1,9 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createClient, createEndpoint, createTenant, expectStatus } from "./support/client.ts";
-import type { TestTenant } from "./support/client.ts";
-import { allDeliveries, countByWebhookId } from "./support/many.ts";
-import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { expect, test } from "vitest";
+import {
+  createClient,
+  createEndpoint,
+  createTenant,
+  expectStatus,
+  listAll,
+  publish,
+  terminalDelivery,
+  type TestTenant,
+} from "./support/client.ts";
+import { failedOnce, publishNumbered, QUICK_RETRY, readDelivery } from "./support/lanes.ts";
+import { allDeliveries, countByWebhookId, readDeliveries } from "./support/many.ts";
+import { withReceiver, type Received } from "./support/receiver.ts";
+import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { sleep } from "./support/sleep.ts";
 
 const EVENTS = 300;
@@ -12,80 +21,130 @@ const ANSWER_MS = 300;
 /** Requests that have arrived when the relay is killed: some are on record by then, some in flight, most still wait. */
 const ARRIVED_BEFORE = 60;
 
-let relay: RelayProcess;
-let receiver: Receiver;
-beforeAll(async () => {
-  [relay, receiver] = await Promise.all([startRelayProcess(), startReceiver()]);
-});
-afterAll(async () => {
-  await Promise.all([relay.stop(), receiver.close()]);
-});
+// Each kills a relay of its own, and waits with the others for leases to end and for the watchdog's patience.
 
-test("a relay that is killed with 300 events under way loses nothing it has acknowledged", async () => {
-  const tenant = await createTenant(relay.url);
-  await createEndpoint(tenant, {
-    url: receiver.url,
-    timeout_ms: 3000,
-    // A single counted failure would end a delivery: a crash is not one.
-    retry_policy: { max_attempts: 1 },
-  });
-  receiver.handle(async (_, response) => {
-    await sleep(ANSWER_MS);
-    response.end("ok");
-  });
+/** The same relay on what it left behind. */
+const restart = ({ stateDir, url }: RelayProcess) => startRelayProcess({ stateDir, port: Number(new URL(url).port) });
 
-  /** Event ids by idempotency key. */
-  const acknowledged = await publishAtOnce(tenant, EVENTS);
-  const publishers = publishUntilCut(tenant, acknowledged);
-  await receiver.waitFor(ARRIVED_BEFORE);
-  await relay.kill();
-  const unanswered = await Promise.all(publishers);
-  const arrivedBefore = countByWebhookId(receiver.received).size;
-  const acknowledgedBefore = acknowledged.size;
-  expect(arrivedBefore).toBeLessThan(acknowledgedBefore);
+test.concurrent("a relay that is killed with 300 events under way loses nothing it has acknowledged", () =>
+  withReceiver(async (receiver) => {
+    const relay = await startRelayProcess();
+    const tenant = await createTenant(relay.url);
+    await createEndpoint(tenant, {
+      url: receiver.url,
+      timeout_ms: 3000,
+      // A single counted failure would end a delivery: a crash is not one.
+      retry_policy: { max_attempts: 1 },
+    });
+    receiver.handle(async (_, response) => {
+      await sleep(ANSWER_MS);
+      response.end("ok");
+    });
 
-  receiver.handle((_, response) => void response.end("ok"));
-  relay = await startRelayProcess({ stateDir: relay.stateDir });
-  const revived = { ...tenant, admin: createClient(relay.url, tenant.adminKey) };
-  // Nobody knows of these whether they were stored; the same key again makes it one event either way.
-  for (const key of unanswered) {
-    const answer = await revived.admin.post("/v1/events", event(key));
-    expect([200, 202]).toContain(answer.status);
-    acknowledged.set(key, answer.body.id);
-  }
+    /** Event ids by idempotency key. */
+    const acknowledged = await publishAtOnce(tenant, EVENTS);
+    const publishers = publishUntilCut(tenant, acknowledged);
+    await receiver.waitFor(ARRIVED_BEFORE);
+    await relay.kill();
+    const unanswered = await Promise.all(publishers);
+    const arrivedBefore = countByWebhookId(receiver.received).size;
+    const acknowledgedBefore = acknowledged.size;
+    expect(arrivedBefore).toBeLessThan(acknowledgedBefore);
 
-  const deliveries = await allDeliveries(revived, acknowledged.size, 90_000);
-  const byEvent = new Map(deliveries.map((delivery) => [delivery.event_id, delivery]));
-  const requests = countByWebhookId(receiver.received);
-  let abandoned = 0;
-  let lost = 0;
-  let doubled = 0;
-  for (const eventId of acknowledged.values()) {
-    const found = byEvent.get(eventId);
-    const delivery = await expectStatus(200, revived.admin.get(`/v1/deliveries/${found.id}`));
-    expect(delivery).toMatchObject({ status: "succeeded", final_outcome: "delivered" });
-    const { attempts } = delivery;
-    expect(attempts.map((attempt: any) => attempt.attempt_number)).toEqual(
-      Array.from({ length: delivery.attempt_count }, (_, i) => i + 1),
-    );
-    expect(attempts.at(-1)).toMatchObject({ outcome_class: "success", error_class: null, status_code: 200 });
-    for (const attempt of attempts.slice(0, -1)) {
-      expect(attempt).toMatchObject({ outcome_class: "unreachable", error_class: "abandoned", status_code: null });
-      abandoned++;
+    receiver.handle((_, response) => void response.end("ok"));
+    const again = await restart(relay);
+    // Nobody knows of these whether they were stored; the same key again makes it one event either way.
+    for (const key of unanswered) {
+      const answer = await tenant.admin.post("/v1/events", event(key));
+      expect([200, 202]).toContain(answer.status);
+      acknowledged.set(key, answer.body.id);
     }
-    const times = requests.get(delivery.idempotency_key) ?? 0;
-    if (times === 0) lost++;
-    if (times > 1) doubled++;
-    // Every request was on record before it was made.
-    expect(times).toBeLessThanOrEqual(attempts.length);
-  }
-  console.log(
-    `killed with ${acknowledgedBefore} events acknowledged, ${arrivedBefore} of them at the receiver, ` +
-      `${unanswered.length} publishes cut: ${lost} lost, ${doubled} doubled, ${abandoned} attempts abandoned`,
-  );
-  expect(lost).toBe(0);
-  expect(abandoned).toBeGreaterThan(0);
-});
+
+    const deliveries = await allDeliveries(tenant, acknowledged.size, 90_000);
+    const ids = deliveries.map(({ id }) => id);
+    const byEvent = new Map((await readDeliveries(tenant, ids)).map((delivery) => [delivery.event_id, delivery]));
+    const requests = countByWebhookId(receiver.received);
+    let abandoned = 0;
+    let lost = 0;
+    let doubled = 0;
+    for (const eventId of acknowledged.values()) {
+      const delivery = byEvent.get(eventId);
+      expect(delivery).toMatchObject({ status: "succeeded", final_outcome: "delivered" });
+      const { attempts } = delivery;
+      expect(attempts.map((attempt: any) => attempt.attempt_number)).toEqual(
+        Array.from({ length: delivery.attempt_count }, (_, i) => i + 1),
+      );
+      expect(attempts.at(-1)).toMatchObject({ outcome_class: "success", error_class: null, status_code: 200 });
+      for (const attempt of attempts.slice(0, -1)) {
+        expect(attempt).toMatchObject({ outcome_class: "unreachable", error_class: "abandoned", status_code: null });
+        abandoned++;
+      }
+      const times = requests.get(delivery.idempotency_key) ?? 0;
+      if (times === 0) lost++;
+      if (times > 1) doubled++;
+      // Every request was on record before it was made.
+      expect(times).toBeLessThanOrEqual(attempts.length);
+    }
+    console.log(
+      `killed with ${acknowledgedBefore} events acknowledged, ${arrivedBefore} of them at the receiver, ` +
+        `${unanswered.length} publishes cut: ${lost} lost, ${doubled} doubled, ${abandoned} attempts abandoned`,
+    );
+    expect(lost).toBe(0);
+    expect(abandoned).toBeGreaterThan(0);
+    await again.stop();
+  }));
+
+test.concurrent("a suspension outlives a crash of the relay, and so does what it holds", () =>
+  withReceiver(async (receiver) => {
+    const own = await startRelayProcess();
+    const tenant = await createTenant(own.url);
+    receiver.handle(({ n }, response) => void response.writeHead(n === 1 ? 503 : 200).end());
+    await createEndpoint(tenant, { url: receiver.url, retry_policy: { ...QUICK_RETRY, delays_seconds: [2] } });
+    const { deliveries } = await publish(tenant);
+    await failedOnce(tenant, deliveries[0].id);
+    const operator = createClient(own.url, OPERATOR_TOKEN);
+    await expectStatus(200, operator.call("PATCH", `/v1/tenants/${tenant.id}`, { status: "suspended" }));
+    await own.kill();
+
+    const again = await restart(own);
+    await expectStatus(403, tenant.admin.post("/v1/events", { type: "t", source: "orders", payload: 1 }));
+    expect(await readDelivery(tenant, deliveries[0].id)).toMatchObject({ status: "pending", attempt_count: 1 });
+    await expectStatus(200, operator.call("PATCH", `/v1/tenants/${tenant.id}`, { status: "active" }));
+    // Its doorbell died with the process: whatever brings it back is bounded by the watchdog's patience.
+    const delivery = await terminalDelivery(tenant, deliveries[0].id, 100_000);
+    expect(delivery).toMatchObject({ status: "succeeded", attempt_count: 2 });
+    await again.stop();
+  }));
+
+const isTest = ({ headers }: Received) => headers["x-webhook-event-type"] === "hooklane.test";
+
+test.concurrent("while a test hangs, deliveries in order go on; when its relay is killed, it ends and is not made again", () =>
+  withReceiver(async (receiver) => {
+    receiver.handle((request, response) => void (isTest(request) ? null : response.end()));
+    const own = await startRelayProcess();
+    const tenant = await createTenant(own.url);
+    const settings = { url: receiver.url, ordering_mode: "strict", on_exhausted: "block", timeout_ms: 8_000 };
+    const endpoint = await createEndpoint(tenant, settings);
+    const testing = tenant.admin.post(`/v1/endpoints/${endpoint.id}/test`).catch(() => null);
+    await receiver.waitFor(1);
+    const ids = await publishNumbered(tenant, 3);
+    for (const id of ids) expect(await terminalDelivery(tenant, id)).toMatchObject({ status: "succeeded" });
+    const [underWay] = await listAll(tenant, "/v1/deliveries?event_type=hooklane.test");
+    expect(underWay).toMatchObject({ status: "processing", attempt_count: 1 });
+    await own.kill();
+    await testing;
+
+    const again = await restart(own);
+    expect(await terminalDelivery(tenant, underWay.id, 110_000)).toMatchObject({
+      status: "dead_letter",
+      final_outcome: "abandoned",
+      attempts: [{ error_class: "abandoned" }],
+    });
+    const [last] = await publishNumbered(tenant, 1, { from: 3 });
+    expect(await terminalDelivery(tenant, last!)).toMatchObject({ status: "succeeded" });
+    expect(receiver.received.filter(isTest)).toHaveLength(1);
+    await again.stop();
+  }));
 
 const event = (key: string) => ({
   type: "order.created",

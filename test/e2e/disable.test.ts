@@ -1,14 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  createEndpoint,
-  createTenant,
-  deliveryWhen,
-  expectStatus,
-  listAll,
-  publish,
-  terminalDelivery,
-  type TestTenant,
-} from "./support/client.ts";
+import { createEndpoint, createTenant, expectStatus, listAll, publish, terminalDelivery } from "./support/client.ts";
+import { act, failedOnce, readDelivery } from "./support/lanes.ts";
 import { withReceiver, type Received } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 
@@ -17,11 +9,6 @@ beforeAll(async () => {
   relay = await startRelayProcess();
 });
 afterAll(() => relay.stop());
-
-const act = ({ admin }: TestTenant, id: string, action: "disable" | "enable") =>
-  expectStatus(200, admin.post(`/v1/endpoints/${id}/${action}`));
-const read = ({ admin }: TestTenant, id: string) => expectStatus(200, admin.get(`/v1/deliveries/${id}`));
-const hasFailedOnce = ({ status, attempt_count }: any) => status === "pending" && attempt_count === 1;
 
 /** Something that comes about from outside. */
 function signal(): { arrived: Promise<void>; give: () => void } {
@@ -56,7 +43,7 @@ test.concurrent("a disabled endpoint holds what is pending, and enabling it resu
     // An attempt that was under way when the endpoint was disabled may still have arrived: one, no more.
     const requestsMeanwhile = receiver.received.filter(of("/held")).length;
     expect(requestsMeanwhile).toBeLessThanOrEqual(requestsBefore + 1);
-    expect(await read(tenant, id)).toMatchObject({ status: "pending" });
+    expect(await readDelivery(tenant, id)).toMatchObject({ status: "pending" });
     const problem = await expectStatus(409, tenant.admin.post(`/v1/deliveries/${id}/retry`));
     expect(problem).toMatchObject({ code: "held" });
 
@@ -97,7 +84,7 @@ test.concurrent("what is accepted while an endpoint is disabled is born failed, 
     const event = await publish(tenant);
     expect(event.deliveries).toEqual([expect.objectContaining({ status: "failed", endpoint_id: endpoint.id })]);
     const { id } = event.deliveries[0];
-    const born = await read(tenant, id);
+    const born = await readDelivery(tenant, id);
     expect(born).toMatchObject({
       status: "failed",
       final_outcome: "endpoint_disabled",
@@ -111,7 +98,7 @@ test.concurrent("what is accepted while an endpoint is disabled is born failed, 
     await act(tenant, endpoint.id, "enable");
     const replay = await expectStatus(202, tenant.admin.post(`/v1/deliveries/${id}/replay`));
     expect(await terminalDelivery(tenant, replay.id)).toMatchObject({ status: "succeeded" });
-    expect(await read(tenant, id)).toMatchObject({ status: "failed", replayed_as: replay.id });
+    expect(await readDelivery(tenant, id)).toMatchObject({ status: "failed", replayed_as: replay.id });
     expect(receiver.received).toHaveLength(1);
   }));
 
@@ -122,7 +109,7 @@ test.concurrent("what is held past max_age_seconds ends as expired, without a re
     const retry_policy = { delays_seconds: [1], jitter: 0, max_age_seconds: 5 };
     const endpoint = await createEndpoint(tenant, { url: receiver.url, retry_policy });
     const { deliveries } = await publish(tenant);
-    await deliveryWhen(tenant, deliveries[0].id, hasFailedOnce);
+    await failedOnce(tenant, deliveries[0].id);
     await act(tenant, endpoint.id, "disable");
     const requests = receiver.received.length;
     // The watchdog ends holds; it may have gone to sleep for as long as it ever does.
@@ -168,7 +155,7 @@ test.concurrent("deleting an endpoint ends what is pending for it, and its histo
     const endpoint = await createEndpoint(tenant, { url: receiver.url, retry_policy: { delays_seconds: [3600] } });
     const delivered = await terminalDelivery(tenant, (await publish(tenant)).deliveries[0].id);
     const { deliveries } = await publish(tenant);
-    const { id } = await deliveryWhen(tenant, deliveries[0].id, hasFailedOnce);
+    const { id } = await failedOnce(tenant, deliveries[0].id);
 
     await expectStatus(204, tenant.admin.call("DELETE", `/v1/endpoints/${endpoint.id}`));
     expect(await terminalDelivery(tenant, id)).toMatchObject({
@@ -177,7 +164,7 @@ test.concurrent("deleting an endpoint ends what is pending for it, and its histo
       attempt_count: 1,
       attempts: [{ status_code: 500 }],
     });
-    expect(await read(tenant, delivered.id)).toEqual(delivered);
+    expect(await readDelivery(tenant, delivered.id)).toEqual(delivered);
     expect(await listAll(tenant, `/v1/deliveries?endpoint_id=${endpoint.id}`)).toHaveLength(2);
     await expectStatus(404, tenant.admin.get(`/v1/endpoints/${endpoint.id}`));
     await expectStatus(404, tenant.admin.get(`/v1/subscriptions/${endpoint.subscriptionId}`));
@@ -193,7 +180,7 @@ test.concurrent("deleting a disabled endpoint ends what it holds", () =>
     const tenant = await createTenant(relay.url);
     const endpoint = await createEndpoint(tenant, { url: receiver.url, retry_policy: { delays_seconds: [3600] } });
     const { deliveries } = await publish(tenant);
-    await deliveryWhen(tenant, deliveries[0].id, hasFailedOnce);
+    await failedOnce(tenant, deliveries[0].id);
     await act(tenant, endpoint.id, "disable");
     await expectStatus(204, tenant.admin.call("DELETE", `/v1/endpoints/${endpoint.id}`));
     const delivery = await terminalDelivery(tenant, deliveries[0].id);

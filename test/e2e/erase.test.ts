@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
-  deliveryWhen,
   expectStatus,
   publish,
   terminalDelivery,
   type TestTenant,
 } from "./support/client.ts";
 import { FAULTY_ENTRY, setFaults } from "./support/faults.ts";
+import { failedOnce } from "./support/lanes.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 
@@ -27,9 +27,7 @@ test("an erased payload is sent to nobody any more: what waits for a retry ends,
     await createEndpoint(tenant, { url: `${receiver.url}/down`, retry_policy });
     receiver.handle((_, response) => void response.writeHead(503).end());
     const event = await publish(tenant, { payload: { name: "Ada" } });
-    const waiting = await deliveryWhen(tenant, event.deliveries[0].id, (delivery) => {
-      return delivery.attempt_count === 1 && delivery.status === "pending";
-    });
+    const waiting = await failedOnce(tenant, event.deliveries[0].id);
 
     expect((await erase(tenant, event.id)).status).toBe(204);
     const ended = await terminalDelivery(tenant, waiting.id);

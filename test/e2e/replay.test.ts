@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
-  deliveryWhen,
   expectStatus,
   publish,
   terminalDelivery,
   type TestTenant,
 } from "./support/client.ts";
+import { failedOnce, readDelivery } from "./support/lanes.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { isSignedBy } from "./support/signature.ts";
@@ -20,7 +20,6 @@ afterAll(() => relay.stop());
 
 const replay = ({ admin }: TestTenant, id: string, body?: unknown) =>
   expectStatus(202, admin.post(`/v1/deliveries/${id}/replay`, body));
-const read = ({ admin }: TestTenant, id: string) => expectStatus(200, admin.get(`/v1/deliveries/${id}`));
 
 test.concurrent("a replay of a dead letter delivers it with the same webhook-id, linked both ways", () =>
   withReceiver(async (receiver) => {
@@ -45,7 +44,7 @@ test.concurrent("a replay of a dead letter delivers it with the same webhook-id,
     const delivered = await terminalDelivery(tenant, second.id);
     expect(delivered).toMatchObject({ status: "succeeded", attempt_count: 1, replay_of: dead.id });
     // A terminal row changes nothing but this.
-    expect(await read(tenant, dead.id)).toEqual({ ...dead, replayed_as: second.id });
+    expect(await readDelivery(tenant, dead.id)).toEqual({ ...dead, replayed_as: second.id });
 
     expect(receiver.received).toHaveLength(3);
     const [first, , third] = receiver.received;
@@ -69,8 +68,8 @@ test.concurrent("each replay names the delivery it repeats, and that one names i
     const third = await terminalDelivery(tenant, (await replay(tenant, original.id)).id);
     const ofSecond = await terminalDelivery(tenant, (await replay(tenant, second.id)).id);
     expect([second, third, ofSecond].map(({ replay_of }) => replay_of)).toEqual([original.id, original.id, second.id]);
-    expect(await read(tenant, original.id)).toMatchObject({ replayed_as: third.id });
-    expect(await read(tenant, second.id)).toMatchObject({ replayed_as: ofSecond.id });
+    expect(await readDelivery(tenant, original.id)).toMatchObject({ replayed_as: third.id });
+    expect(await readDelivery(tenant, second.id)).toMatchObject({ replayed_as: ofSecond.id });
     expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
   }));
 
@@ -84,7 +83,7 @@ test.concurrent("replays at once make as many deliveries, each with an id and a 
     expect(new Set(replays.map((made) => made.id)).size).toBe(8);
     for (const made of replays) await terminalDelivery(tenant, made.id);
     expect(receiver.received).toHaveLength(9);
-    expect(replays.map((made) => made.id)).toContain((await read(tenant, id)).replayed_as);
+    expect(replays.map((made) => made.id)).toContain((await readDelivery(tenant, id)).replayed_as);
   }));
 
 test.concurrent("a replay takes the endpoint's present URL, format and policy, or the policy given", () =>
@@ -115,10 +114,8 @@ test.concurrent("what has not ended cannot be replayed", () =>
     const tenant = await createTenant(relay.url);
     await createEndpoint(tenant, { url: receiver.url, retry_policy: { delays_seconds: [3600] } });
     const { deliveries } = await publish(tenant);
-    const { id } = await deliveryWhen(tenant, deliveries[0].id, ({ status, attempt_count }) =>
-      Boolean(status === "pending" && attempt_count === 1),
-    );
+    const { id } = await failedOnce(tenant, deliveries[0].id);
     const problem = await expectStatus(409, tenant.admin.post(`/v1/deliveries/${id}/replay`));
     expect(problem).toMatchObject({ code: "not_terminal" });
-    expect(await read(tenant, id)).toMatchObject({ replayed_as: null });
+    expect(await readDelivery(tenant, id)).toMatchObject({ replayed_as: null });
   }));

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -20,8 +20,8 @@ type Zone = Record<string, Records | ((response: ServerResponse) => void)>;
 
 let server: Server;
 let relay: RelayProcess;
-let zone: Zone = {};
-let asked: { name: string; type: string; accept: string | undefined }[] = [];
+const zone: Zone = {};
+const asked: { name: string; type: string; accept: string | undefined }[] = [];
 
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -50,13 +50,13 @@ afterAll(async () => {
   server.closeAllConnections();
   server.close();
 });
-beforeEach(() => void ((zone = {}), (asked = [])));
 
 const SETTINGS = { timeout_ms: 1000, retry_policy: { delays_seconds: [3600], jitter: 0 } };
 
 /** A name of this test's own: isolates remember what names led to. */
 let serial = 0;
 const freshName = () => `hooks-${++serial}.example.com`;
+const questionsFor = (name: string) => asked.filter((question) => question.name === name);
 
 async function deliveryTo(host: string, settings: object = {}): Promise<{ tenant: TestTenant; id: string }> {
   const tenant = await createTenant(relay.url);
@@ -67,7 +67,7 @@ async function deliveryTo(host: string, settings: object = {}): Promise<{ tenant
 
 const BLOCKED = { status: "failed", final_outcome: "destination_blocked", attempt_count: 0, attempts: [] };
 
-test.each<[string, Records]>([
+test.concurrent.each<[string, Records]>([
   ["private", { a: ["10.0.0.1"] }],
   ["the metadata service", { a: ["169.254.169.254"] }],
   ["one private among public ones", { a: ["93.184.215.14", "192.168.1.1"] }],
@@ -80,14 +80,14 @@ test.each<[string, Records]>([
     zone[name] = records;
     const { tenant, id } = await deliveryTo(name, { ordering_mode });
     expect(await terminalDelivery(tenant, id)).toMatchObject(BLOCKED);
-    expect(asked.filter((question) => question.name === name)).toEqual([
+    expect(questionsFor(name)).toEqual([
       { name, type: expect.stringMatching(/^A(AAA)?$/), accept: "application/dns-json" },
       { name, type: expect.stringMatching(/^A(AAA)?$/), accept: "application/dns-json" },
     ]);
   }
 });
 
-test("a name whose addresses are all public is attempted, and asked for once while DNS lets it be remembered", async () => {
+test.concurrent("a name whose addresses are all public is attempted, and asked for once while DNS lets it be remembered", async () => {
   const name = freshName();
   zone[name] = { a: ["93.184.215.14"], aaaa: ["2606:2800:21f:cb07:6820:80da:af6b:8b2c"] };
   const { tenant, id } = await deliveryTo(name);
@@ -100,10 +100,10 @@ test("a name whose addresses are all public is attempted, and asked for once whi
     ({ attempts }) => attempts[0]?.outcome_class != null,
   );
   expect(attempted.attempts).toMatchObject([{ outcome_class: "unreachable" }]);
-  expect(asked).toHaveLength(2);
+  expect(questionsFor(name)).toHaveLength(2);
 });
 
-test("a name that does not exist is the endpoint's fault: an attempt is spent", async () => {
+test.concurrent("a name that does not exist is the endpoint's fault: an attempt is spent", async () => {
   const { tenant, id } = await deliveryTo(freshName());
   const attempted = await deliveryWhen(tenant, id, ({ last_error_class }) => last_error_class !== null);
   expect(attempted).toMatchObject({
@@ -112,7 +112,7 @@ test("a name that does not exist is the endpoint's fault: an attempt is spent", 
   });
 });
 
-test.each<[string, (response: ServerResponse) => void]>([
+test.concurrent.each<[string, (response: ServerResponse) => void]>([
   ["fails", (response) => void response.writeHead(500).end()],
   ["answers what nobody can read", (response) => void response.writeHead(200).end("<html>")],
   ["hangs", () => {}],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Webhook } from "standardwebhooks";
-import { createEndpoint, createTenant, expectStatus, listAll, terminalDelivery } from "./support/client.ts";
+import { createEndpoint, createTenant, expectStatus, listAll } from "./support/client.ts";
 import { act, numberOf, publishNumbered, readDelivery, readLane } from "./support/lanes.ts";
-import { withReceiver, type Received } from "./support/receiver.ts";
+import { withReceiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 
 let relay: RelayProcess;
@@ -10,8 +10,6 @@ beforeAll(async () => {
   relay = await startRelayProcess();
 });
 afterAll(() => relay.stop());
-
-const isTest = ({ headers }: Received) => headers["x-webhook-event-type"] === "hooklane.test";
 
 test.concurrent("a test of a paused, ordered endpoint arrives at once, signed, and what waits stays where it is", () =>
   withReceiver(async (receiver) => {
@@ -70,32 +68,4 @@ test.concurrent("a disabled endpoint can be tested before it is enabled, and a t
       ["gone", 1],
       ["gone", 1],
     ]);
-  }));
-
-test.concurrent("while a test hangs, deliveries in order go on; when its relay is killed, it ends and is not made again", () =>
-  withReceiver(async (receiver) => {
-    receiver.handle((request, response) => void (isTest(request) ? null : response.end()));
-    const own = await startRelayProcess();
-    const tenant = await createTenant(own.url);
-    const settings = { url: receiver.url, ordering_mode: "strict", on_exhausted: "block", timeout_ms: 20_000 };
-    const endpoint = await createEndpoint(tenant, settings);
-    const testing = tenant.admin.post(`/v1/endpoints/${endpoint.id}/test`).catch(() => null);
-    await receiver.waitFor(1);
-    const ids = await publishNumbered(tenant, 3);
-    for (const id of ids) expect(await terminalDelivery(tenant, id)).toMatchObject({ status: "succeeded" });
-    const [underWay] = await listAll(tenant, "/v1/deliveries?event_type=hooklane.test");
-    expect(underWay).toMatchObject({ status: "processing", attempt_count: 1 });
-    await own.kill();
-    await testing;
-
-    const again = await startRelayProcess({ stateDir: own.stateDir, port: Number(new URL(own.url).port) });
-    expect(await terminalDelivery(tenant, underWay.id, 110_000)).toMatchObject({
-      status: "dead_letter",
-      final_outcome: "abandoned",
-      attempts: [{ error_class: "abandoned" }],
-    });
-    const [last] = await publishNumbered(tenant, 1, { from: 3 });
-    expect(await terminalDelivery(tenant, last!)).toMatchObject({ status: "succeeded" });
-    expect(receiver.received.filter(isTest)).toHaveLength(1);
-    await again.stop();
   }));

@@ -3,6 +3,7 @@ import { encodeBase64Url } from "../../core/base64.ts";
 import { createId } from "../../core/ids.ts";
 import type { ApiKey } from "../../core/model.ts";
 import { invalidField, quotaExceeded } from "../app-error.ts";
+import { hashKey } from "../authenticate.ts";
 import { DisplayName } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
@@ -43,8 +44,7 @@ export async function createApiKey(
     name: input.name ?? null,
     createdAt: deps.now(),
   };
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key)));
-  const stored = await deps.apiKeys.insert(principal.tenantId, apiKey, hash);
+  const stored = await deps.apiKeys.insert(principal.tenantId, apiKey, await hashKey(key));
   if (stored === "no_source") throw invalidField("source_id", "no such source");
   if (stored === "full") throw quotaExceeded("API keys");
   return { apiKey, key };

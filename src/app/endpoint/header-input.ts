@@ -11,11 +11,9 @@ import {
   type HeaderEdit,
   type StoredHeader,
 } from "../../core/endpoint-headers.ts";
-import { wrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
+import { IV_BYTES, wrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
 import { invalidField } from "../app-error.ts";
 import type { Runtime } from "../runtime.ts";
-
-const IV_BYTES = 12;
 
 const MESSAGES = {
   malformed_name: "must be a header name: 1 to 128 letters, digits and !#$%&'*+-.^_`|~",

@@ -1,12 +1,11 @@
 import { createId } from "../../core/ids.ts";
 import type { SigningSecret } from "../../core/model.ts";
-import { wrapSecret } from "../../core/secret-box.ts";
+import { IV_BYTES, wrapSecret } from "../../core/secret-box.ts";
 import { encodeSigningSecret } from "../../core/signature.ts";
 import { secretContext } from "../../core/signing-secrets.ts";
 import type { SecretDeps } from "./deps.ts";
 
 const SECRET_BYTES = 32;
-const IV_BYTES = 12;
 
 /** A fresh secret, live from `now`: `secret` as it is stored, `text` (`whsec_…`) as its owner gets to see it. */
 export async function createSecret(

@@ -1,10 +1,10 @@
 import { createEventIds, deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import type { Attempt, Delivery, Event } from "../../core/model.ts";
-import { toHex } from "../../core/hex.ts";
+import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
 import { retentionClassDays, retentionMs } from "../../core/retention.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
+import { sha256Hex } from "../../core/sha256.ts";
 import { TEST_EVENT_TYPE, TEST_PAYLOAD, TEST_SOURCE_NAME, testSourceId } from "../../core/test-event.ts";
-import { formatTime } from "../../core/timestamps.ts";
 import { AppError, notFound } from "../app-error.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
@@ -93,8 +93,8 @@ async function testEvent(
     schemaVersion: 1,
     orderingKey: null,
     idempotencyKey: null,
-    payloadRef: `${classDays}d/${tenantId}/${formatTime(now).slice(0, 10)}/${eventId}#0`,
-    payloadSha256: toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", payload as BufferSource))),
+    payloadRef: joinPayloadRef(payloadObjectKey(classDays, tenantId, eventId, now), 0),
+    payloadSha256: await sha256Hex(payload),
     payloadSize: payload.length,
     payloadIsJson: true,
     hopCount: 0,

@@ -1,10 +1,9 @@
-import { wrapSecret } from "../../core/secret-box.ts";
+import { IV_BYTES, wrapSecret } from "../../core/secret-box.ts";
 import { encodeSigningSecret } from "../../core/signature.ts";
 import { sourceKeyContext } from "../../core/source-keys.ts";
 import type { SourceDeps } from "./deps.ts";
 
 const KEY_BYTES = 32;
-const IV_BYTES = 12;
 
 /** A fresh signing key: `wrappedKey` as it is stored, `text` (`whsec_…`) as the producer gets to see it, once. */
 export async function createSourceKey(

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../../app/app-error.ts";
-import type { Accepted } from "../../app/publish/publish-events.ts";
+import type { Accepted } from "../../app/publish/accepted.ts";
 import { deliveryId } from "../../core/ids.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { ProblemAnswer, toProblem } from "../problem.ts";

@@ -6,6 +6,7 @@ import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
 import { HOP_HEADER, MAX_HOPS, parseHops } from "../../core/hops.ts";
 import { isJson } from "../../core/json-span.ts";
 import {
+  MAX_FIELD_BYTES,
   parseBatchBody,
   parseNdjsonBody,
   parsePublishBody,
@@ -21,8 +22,6 @@ import { openPublish, type OpenedPublish } from "../signed-publish.ts";
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 const MAX_BATCH_EVENTS = 500;
-/** Room beside the payload for the other fields of a publish. */
-const FIELD_BYTES = 64 * 1024;
 /** They are sent on as headers, so nothing may be in them that a header cannot hold. */
 const HEADER_VALUE = /^[\x20-\x7e]{1,256}$/;
 const HEADER_VALUE_RULE = "must be at most 256 printable ASCII characters";
@@ -37,7 +36,7 @@ export function publishRoutes(options: PublishOptions) {
   return new Hono<HttpContext>()
     .post("/", async (c) => {
       const caller = await openPublish(options, c, (maxPayloadBytes) =>
-        readBytes(c.req.raw, maxPayloadBytes + FIELD_BYTES).catch(asPayloadTooLarge),
+        readBytes(c.req.raw, maxPayloadBytes + MAX_FIELD_BYTES).catch(asPayloadTooLarge),
       );
       const item = await itemOf(async () => {
         readHops(c);
@@ -206,7 +205,7 @@ function bodyError({ reason, path, offset }: BatchBodyError): AppError {
     case "too_deep":
       return invalidField(path ?? "", "is nested too deeply");
     case "fields_too_large":
-      return invalidField("", `the fields beside the payload are larger than ${FIELD_BYTES} bytes`);
+      return invalidField("", `the fields beside the payload are larger than ${MAX_FIELD_BYTES} bytes`);
     case "missing_events":
       return invalidField("events", "must be an array of events");
     case "no_events":

@@ -2,6 +2,7 @@ import { sql, type SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import { encodeRandomPart } from "../../core/ids.ts";
 import { RetryPolicy } from "../../core/retry-policy.ts";
+import { sha256 } from "../../core/sha256.ts";
 import { retryPolicy } from "../schema.ts";
 
 /** A policy under the id that its content gives it: equal policies are one row, and a row never changes. */
@@ -14,7 +15,7 @@ export interface RetryPolicyRow {
 export async function toRetryPolicyRow(policy: RetryPolicy): Promise<RetryPolicyRow> {
   const fields = Object.keys(RetryPolicy.shape) as (keyof RetryPolicy)[];
   const canonical = JSON.stringify(Object.fromEntries(fields.map((field) => [field, policy[field]])));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical)));
+  const digest = await sha256(canonical);
   // The digits of public ids without a prefix: every delivery row repeats it.
   const id = encodeRandomPart(digest.subarray(0, 10));
   return { id, policy: canonical };

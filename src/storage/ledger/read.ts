@@ -1,9 +1,16 @@
 import { eventIdTimeMs, firstEventIdAt, isEventId, type DeliveryRef } from "../../core/ids.ts";
-import type { Attempt, Delivery, Event } from "../../core/model.ts";
+import type { Delivery, Event } from "../../core/model.ts";
 import { mergePages } from "../../core/merge-pages.ts";
 import { pageStatements, type Filter, type Walk } from "./paging.ts";
-
-type Row = Record<string, any>;
+import {
+  ATTEMPT_COLUMNS,
+  DELIVERY_COLUMNS,
+  EVENT_COLUMNS,
+  toAttempt,
+  toDelivery,
+  toEvent,
+  type Row,
+} from "./read-rows.ts";
 
 export interface EventFilters {
   type?: string | undefined;
@@ -69,7 +76,7 @@ export function createReadLedger(db: D1Database) {
         db.prepare(SELECT_DELIVERY).bind(...key, now),
         db
           .prepare(
-            `select a.*, hex(response_body_sha256) as hash from attempt a
+            `select ${ATTEMPT_COLUMNS} from attempt a
              where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? order by attempt_number`,
           )
           .bind(...key),
@@ -101,9 +108,6 @@ export function createReadLedger(db: D1Database) {
   };
 }
 
-const EVENT_COLUMNS = "d.*, hex(payload_sha256) as hash";
-const DELIVERY_COLUMNS = `d.*, (select p.policy from retry_policy p
-  where p.tenant_id = d.tenant_id and p.id = d.retry_policy_id) as policy`;
 const SELECT_DELIVERY = `select ${DELIVERY_COLUMNS} from delivery d
   where tenant_id = ? and event_id = ? and endpoint_id = ? and replay_no = ? and expires_at > ?`;
 const DELIVERY_KEY_COLUMNS = "created_at, event_id, endpoint_id, replay_no";
@@ -207,75 +211,4 @@ function toDeliveryKey(row: Row): DeliveryKey {
 function compareDeliveryKeys(a: DeliveryKey, b: DeliveryKey): number {
   const i = a.findIndex((part, at) => part !== b[at]);
   return i === -1 ? 0 : a[i]! < b[i]! ? 1 : -1;
-}
-
-function toEvent(row: Row): Event {
-  return {
-    id: row["id"],
-    sourceId: row["source_id"],
-    type: row["type"],
-    schemaVersion: row["schema_version"],
-    orderingKey: row["ordering_key"],
-    idempotencyKey: row["idempotency_key"],
-    payloadRef: row["payload_ref"],
-    payloadSha256: row["hash"].toLowerCase(),
-    payloadSize: row["payload_size"],
-    payloadIsJson: row["payload_is_json"] === 1,
-    contentType: row["content_type"],
-    contentEncoding: row["content_encoding"],
-    occurredAt: row["occurred_at"],
-    relayedAt: row["relayed_at"],
-    causeEventId: row["cause_event_id"],
-    relayRegion: row["relay_region"],
-    expiresAt: row["expires_at"],
-    dispatchedAt: row["dispatched_at"],
-    deliveryCount: row["delivery_count"],
-    hopCount: row["hop_count"],
-    payloadErasedAt: row["payload_erased_at"],
-  };
-}
-
-function toDelivery(row: Row): Delivery {
-  return {
-    eventId: row["event_id"],
-    endpointId: row["endpoint_id"],
-    replayNo: row["replay_no"],
-    subscriptionId: row["subscription_id"],
-    status: row["status"],
-    attemptCount: row["attempt_count"],
-    retryPolicy: JSON.parse(row["policy"]),
-    createdAt: row["created_at"],
-    scheduledAt: row["scheduled_at"],
-    nextAttemptAt: row["next_attempt_at"],
-    lastAttemptAt: row["last_attempt_at"],
-    lastErrorClass: row["last_error_class"],
-    lastStatusCode: row["last_status_code"],
-    terminalAt: row["terminal_at"],
-    finalOutcome: row["final_outcome"],
-    replayOf: row["replay_of"],
-    replayedAs: row["replayed_as"],
-    filterMatchMs: row["filter_match_ms"],
-    filterMatchSteps: row["filter_match_steps"],
-    relayRegion: row["relay_region"],
-    expiresAt: row["expires_at"],
-  };
-}
-
-function toAttempt(row: Row): Attempt {
-  return {
-    attemptNumber: row["attempt_number"],
-    requestedAt: row["requested_at"],
-    respondedAt: row["responded_at"],
-    latencyMs: row["latency_ms"],
-    statusCode: row["status_code"],
-    outcomeClass: row["outcome_class"],
-    errorClass: row["error_class"],
-    responseBodySha256: row["hash"] === "" ? null : row["hash"].toLowerCase(),
-    responseHeadersJson: row["response_headers_json"],
-    partnerRequestId: row["partner_request_id"],
-    workerId: row["worker_id"],
-    relayRegion: row["relay_region"],
-    endpointRevision: row["endpoint_revision"],
-    signingSecretIds: JSON.parse(row["signing_secret_ids"]),
-  };
 }

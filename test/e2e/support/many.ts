@@ -1,8 +1,8 @@
-import { eventually, expectStatus, type TestTenant } from "./client.ts";
+import { eventually, expectStatus, listAll, type TestTenant } from "./client.ts";
 import type { Received } from "./receiver.ts";
 
 const BATCH = 500;
-const PAGE = 250;
+const AT_ONCE = 20;
 
 /** Publishes events in batches, one after the other, and gives back their ids; an event that is refused fails the test. */
 export async function publishMany({ admin }: TestTenant, count: number): Promise<string[]> {
@@ -22,8 +22,8 @@ export async function publishMany({ admin }: TestTenant, count: number): Promise
   return ids;
 }
 
-/** All deliveries of the tenant once none is open any more; fails when there are not `count`. */
-export async function allDeliveries({ admin }: TestTenant, count: number, timeoutMs?: number): Promise<any[]> {
+/** Resolves once no delivery of the tenant is open any more. */
+export async function nothingOpen({ admin }: TestTenant, timeoutMs?: number): Promise<void> {
   await eventually(async () => {
     const open = await Promise.all(
       ["pending", "processing"].map((status) =>
@@ -32,16 +32,23 @@ export async function allDeliveries({ admin }: TestTenant, count: number, timeou
     );
     return open.every(({ data }) => data.length === 0);
   }, timeoutMs);
-  const deliveries: any[] = [];
-  for (let cursor: string | null = ""; cursor !== null;) {
-    const page: any = await expectStatus(
-      200,
-      admin.get(`/v1/deliveries?limit=${PAGE}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`),
-    );
-    deliveries.push(...page.data);
-    cursor = page.next_cursor;
-  }
+}
+
+/** All deliveries of the tenant once none is open any more; fails when there are not `count`. */
+export async function allDeliveries(tenant: TestTenant, count: number, timeoutMs?: number): Promise<any[]> {
+  await nothingOpen(tenant, timeoutMs);
+  const deliveries = await listAll(tenant, "/v1/deliveries");
   if (deliveries.length !== count) throw new Error(`There are ${deliveries.length} deliveries instead of ${count}`);
+  return deliveries;
+}
+
+/** The deliveries with these ids, attempts included, read some at a time. */
+export async function readDeliveries({ admin }: TestTenant, ids: string[]): Promise<any[]> {
+  const deliveries: any[] = [];
+  for (let i = 0; i < ids.length; i += AT_ONCE) {
+    const part = ids.slice(i, i + AT_ONCE).map((id) => expectStatus(200, admin.get(`/v1/deliveries/${id}`)));
+    deliveries.push(...(await Promise.all(part)));
+  }
   return deliveries;
 }
 

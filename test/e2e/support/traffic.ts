@@ -1,5 +1,5 @@
-import { eventually, expectStatus, listAll, publish, type TestTenant } from "./client.ts";
-import { readDelivery } from "./lanes.ts";
+import { eventually, listAll, publish, type TestTenant } from "./client.ts";
+import { nothingOpen, readDeliveries } from "./many.ts";
 import type { Receiver } from "./receiver.ts";
 import { sleep } from "./sleep.ts";
 
@@ -100,16 +100,9 @@ export function startTraffic(tenant: TestTenant, receiver: Receiver, perSecond =
 
 /** Once nothing is open any more: every delivery of the tenant, and every attempt of theirs. */
 export async function settled(tenant: TestTenant): Promise<{ deliveries: any[]; attempts: Attempts }> {
-  await eventually(async () => {
-    const open = await Promise.all(
-      ["pending", "processing"].map((status) =>
-        expectStatus(200, tenant.admin.get(`/v1/deliveries?limit=1&status=${status}`)),
-      ),
-    );
-    return open.every(({ data }) => data.length === 0);
-  }, 60_000);
-  const deliveries = [];
-  for (const { id } of await listAll(tenant, "/v1/deliveries")) deliveries.push(await readDelivery(tenant, id));
+  await nothingOpen(tenant, 60_000);
+  const ids = (await listAll(tenant, "/v1/deliveries")).map(({ id }) => id);
+  const deliveries = await readDeliveries(tenant, ids);
   const attempts = deliveries.flatMap((delivery) =>
     delivery.attempts.map((attempt: any) => [
       attempt.id,

@@ -55,7 +55,7 @@ test("what the environment's own section says wins: its settings one by one, any
 });
 
 test("the queues to be made are those that are read and never sent to: the dead-letter queues, each once", () => {
-  const { consumedQueues, databases, bucket, requiredSecrets } = describeDeployment(toml, []);
+  const { consumedQueues, databases, bucket, requiredSecrets } = describeDeployment(toml);
   expect(consumedQueues).toEqual(["hooklane-first-attempts-dead", "hooklane-retries-dead", "hooklane-outcomes-dead"]);
   expect({ databases, bucket, requiredSecrets }).toEqual({
     databases: [{ binding: "DB", name: "hooklane" }],
@@ -65,6 +65,6 @@ test("the queues to be made are those that are read and never sent to: the dead-
 });
 
 test("a resource without a name is refused by its binding", () => {
-  expect(() => describeDeployment({ ...toml, d1_databases: [{ binding: "DB_1" }] }, [])).toThrow("DB_1");
-  expect(() => describeDeployment({ ...toml, r2_buckets: [{ binding: "PAYLOADS" }] }, [])).toThrow("PAYLOADS");
+  expect(() => describeDeployment({ ...toml, d1_databases: [{ binding: "DB_1" }] })).toThrow("DB_1");
+  expect(() => describeDeployment({ ...toml, r2_buckets: [{ binding: "PAYLOADS" }] })).toThrow("PAYLOADS");
 });

@@ -1,13 +1,12 @@
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { testEndpoint } from "../../../src/app/endpoint/test-endpoint.ts";
 import type { ShardDeps } from "../../../src/app/deps.ts";
-import { createWatchState, tick } from "../../../src/app/watch/tick.ts";
-import { composeWatch } from "../../../src/compose.ts";
+import { createWatchState, tick, type WatchDeps } from "../../../src/app/watch/tick.ts";
 import { parseDeliveryId } from "../../../src/core/ids.ts";
 import { createLaneFixture } from "../lane/support.ts";
 import { createApi, operatorToken, type TestTenant } from "../support/api.ts";
 import { createScene, type Scene } from "../support/scene.ts";
+import { createWatchdog, EVERYTHING } from "../support/watch.ts";
 import { attempt, shardDeps } from "../support/worker.ts";
 
 const requests: { url: string; headers: Headers; body: string }[] = [];
@@ -156,23 +155,15 @@ test("a test under way is in nobody's way, and when its worker dies it ends with
   expect(fixture.sent.map(({ name }) => name)).toEqual(["k/0", "k/1"]);
   expect(await read(fixture, `deliveries/${id}`)).toMatchObject({ status: "processing", attempt_count: 1 });
 
-  const real = composeWatch(env as Env, fixture.context.context, fixture.tenant.shard);
+  const { real, idle, mine } = createWatchdog(fixture);
   const rung: unknown[] = [];
   let aheadMs = 0;
-  const watch = {
-    ...real,
+  const watch: WatchDeps = {
+    ...idle,
     now: () => Date.now() + aheadMs,
-    listExpiredLeases: async (now: number) =>
-      (await real.listExpiredLeases(now, 1_000_000)).filter(({ tenantId }) => tenantId === fixture.tenant.id),
-    listDue: async () => [],
-    listLongRetriesDue: async () => [],
-    listEndedHolds: async () => [],
-    listStrandedHolds: async () => ({ endpoints: [], next: null }),
-    listOverdueLanes: async () => ({ lanes: [], next: null }),
-    walkOldEvents: async () => ({ events: [], next: null }),
-    ringLater: (calls: unknown[]) => void rung.push(...calls),
+    listExpiredLeases: async (now) => mine(await real.listExpiredLeases(now, EVERYTHING)),
+    ringLater: (calls) => void rung.push(...calls),
     wakeLane: () => {},
-    reportsUntil: async () => 0,
   };
   await tick(watch, createWatchState(Date.now()));
   expect(await read(fixture, `deliveries/${id}`)).toMatchObject({ status: "processing" });

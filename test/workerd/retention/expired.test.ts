@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createWatchState, tick, type WatchDeps } from "../../../src/app/watch/tick.ts";
-import { composeWatch } from "../../../src/compose.ts";
 import { firstEventIdAt } from "../../../src/core/ids.ts";
 import { splitPayloadRef } from "../../../src/core/payload-ref.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createLaneFixture } from "../lane/support.ts";
 import { createScene, type Scene } from "../support/scene.ts";
+import { createWatchdog } from "../support/watch.ts";
 import { attempt } from "../support/worker.ts";
 
 const DAY_MS = 86_400_000;
@@ -15,23 +15,16 @@ const ROWS_AT_ONCE = 5_000;
 
 /** The watchdog a month on, over the real ledger and bucket, deleting this tenant's rows and none of another test's. */
 function createDeletion(scene: Scene) {
-  const real = composeWatch(env as Env, scene.context.context, scene.tenant.shard);
+  const { real, idle, mine } = createWatchdog(scene);
   const faults: string[] = [];
   const deps: WatchDeps = {
-    ...real,
+    ...idle,
     now: () => Date.now() + 31 * DAY_MS,
-    listDue: async () => [],
-    listLongRetriesDue: async () => [],
-    listExpiredLeases: async () => [],
-    listEndedHolds: async () => [],
-    listStrandedHolds: async () => ({ endpoints: [], next: null }),
-    listOverdueLanes: async () => ({ lanes: [], next: null }),
     async walkOldEvents(...args) {
       const { events, next } = await real.walkOldEvents(...args);
-      return { events: events.filter(({ tenantId }) => tenantId === scene.tenant.id), next };
+      return { events: mine(events), next };
     },
     queueAgeMs: async () => 0,
-    reportsUntil: async () => 0,
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
   };
   const state = { ...createWatchState(Date.now()), eventsAfter: [scene.tenant.id, ""] as [string, string] };

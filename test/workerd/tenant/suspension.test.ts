@@ -1,10 +1,9 @@
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createWatchState, tick, type WatchDeps } from "../../../src/app/watch/tick.ts";
-import { composeWatch } from "../../../src/compose.ts";
 import { createLaneFixture } from "../lane/support.ts";
 import { createApi, operatorToken } from "../support/api.ts";
 import { createScene, gate, type Scene } from "../support/scene.ts";
+import { createWatchdog, EVERYTHING } from "../support/watch.ts";
 import { attempt } from "../support/worker.ts";
 
 const MINUTE_MS = 60_000;
@@ -44,29 +43,22 @@ function createWatch(scene: Scene) {
   const rung: unknown[] = [];
   const woken: unknown[] = [];
   let aheadMs = 0;
-  const mine = <T extends { tenantId: string }>(rows: T[]) =>
-    rows.filter(({ tenantId }) => tenantId === scene.tenant.id);
-  const real = composeWatch(env as Env, scene.context.context, scene.tenant.shard);
+  const { real, idle, mine } = createWatchdog(scene);
   const deps: WatchDeps = {
-    ...real,
+    ...idle,
     now: () => Date.now() + aheadMs,
-    listDue: async () => [],
-    listLongRetriesDue: async () => [],
-    listExpiredLeases: async () => [],
-    walkOldEvents: async () => ({ events: [], next: null }),
-    listEndedHolds: async (now) => mine(await real.listEndedHolds(now, 1_000_000)),
+    listEndedHolds: async (now) => mine(await real.listEndedHolds(now, EVERYTHING)),
     listStrandedHolds: async () => {
-      const { endpoints } = await real.listStrandedHolds(null, 1_000_000);
+      const { endpoints } = await real.listStrandedHolds(null, EVERYTHING);
       return { endpoints: mine(endpoints), next: null };
     },
     listOverdueLanes: async (after, until) => {
-      const { lanes } = await real.listOverdueLanes(after, until, 1_000_000);
+      const { lanes } = await real.listOverdueLanes(after, until, EVERYTHING);
       return { lanes: mine(lanes), next: null };
     },
     wakeLane: ({ endpointId }) => void woken.push(endpointId),
     ringLater: (calls) => void rung.push(...calls),
     ringNow: async () => {},
-    reportsUntil: async () => 0,
   };
   const state = createWatchState(Date.now());
   return { rung, woken, forward: (ms: number) => void (aheadMs += ms), tick: () => tick(deps, state) };

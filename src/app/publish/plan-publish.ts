@@ -1,0 +1,107 @@
+import { concatBytes } from "../../core/bytes.ts";
+import type { MatchedDelivery } from "../../core/match.ts";
+import type { Event } from "../../core/model.ts";
+import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
+import { retentionClassDays, retentionMs } from "../../core/retention.ts";
+import { AppError } from "../app-error.ts";
+import type { Accepted } from "./accepted.ts";
+import type { Publisher } from "./publish-config.ts";
+import { checkItem, type PublishItem } from "./publish-input.ts";
+import { orRefusal } from "./refusals.ts";
+
+/** Deliveries that one request may owe: what one atomic commit bears. */
+const MAX_DELIVERIES_PER_REQUEST = 25_000;
+
+/** What one commit would make of a request, by the configuration it was planned with. */
+export interface Plan {
+  tenantId: string;
+  objectKey: string;
+  bytes: Uint8Array;
+  events: Event[];
+  matched: MatchedDelivery[][];
+  deliveries: { eventId: string; endpointId: string; subscriptionId: string }[];
+  /** Where each event's answer goes. */
+  positions: number[];
+  /** One a given item; those of events are filled by the commit. */
+  results: (Accepted | AppError)[];
+}
+
+/** Checks each item on its own. Throws `fan_out_too_large`. */
+export function planPublish(
+  deps: { maxPayloadBytes: number; retentionDays: number },
+  publisher: Publisher,
+  items: (PublishItem | AppError)[],
+  ids: string[],
+  hashes: string[],
+  intake: Pick<Event, "relayRegion" | "hopCount">,
+  now: number,
+  round: number,
+): Plan {
+  const { tenantId, match } = publisher.config;
+  const results: (Accepted | AppError)[] = [];
+  const checked: {
+    item: PublishItem;
+    index: number;
+    matched: MatchedDelivery[];
+    fields: ReturnType<typeof checkItem>;
+  }[] = [];
+  for (const [index, item] of items.entries()) {
+    const fields = item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes));
+    if (item instanceof AppError || fields instanceof AppError) results[index] = fields as AppError;
+    else checked.push({ item, index, fields, matched: match(fields.input.type) });
+  }
+
+  const count = checked.reduce((sum, { matched }) => sum + matched.length, 0);
+  if (count > MAX_DELIVERIES_PER_REQUEST) {
+    throw new AppError(
+      "fan_out_too_large",
+      `The request would make ${count} deliveries; ${MAX_DELIVERIES_PER_REQUEST} is the limit. Publish fewer at once.`,
+    );
+  }
+  const classDays = retentionClassDays(
+    deps.retentionDays,
+    checked.flatMap(({ matched }) => matched.map(({ maxAgeSeconds }) => maxAgeSeconds)),
+  );
+  // Another configuration may take other items, at other offsets: each round has an object of its own.
+  const objectKey = payloadObjectKey(classDays, tenantId, `${ids[0]}${round > 0 ? `.${round}` : ""}`, now);
+
+  let offset = 0;
+  const events = checked.map(({ item, index, matched, fields: { input, source } }): Event => {
+    const payloadRef = joinPayloadRef(objectKey, offset);
+    offset += item.payload.length;
+    return {
+      id: ids[index]!,
+      sourceId: source.id,
+      type: input.type,
+      schemaVersion: input.schema_version ?? 1,
+      orderingKey: input.ordering_key ?? null,
+      idempotencyKey: input.idempotency_key ?? null,
+      payloadRef,
+      payloadSha256: hashes[index]!,
+      payloadSize: item.payload.length,
+      payloadIsJson: item.payloadIsJson,
+      contentType: item.contentType,
+      contentEncoding: item.contentEncoding,
+      occurredAt: input.occurred_at ?? now,
+      relayedAt: now,
+      causeEventId: input.cause_event_id ?? null,
+      expiresAt: now + retentionMs(classDays),
+      dispatchedAt: now,
+      deliveryCount: matched.length,
+      ...intake,
+      payloadErasedAt: null,
+    };
+  });
+  return {
+    tenantId,
+    objectKey,
+    bytes: concatBytes(checked.map(({ item }) => item.payload)),
+    events,
+    matched: checked.map(({ matched }) => matched),
+    deliveries: events.flatMap((event, i) =>
+      checked[i]!.matched.map(({ endpointId, subscriptionId }) => ({ eventId: event.id, endpointId, subscriptionId })),
+    ),
+    positions: checked.map(({ index }) => index),
+    results,
+  };
+}

@@ -1,0 +1,123 @@
+import { deliveryId } from "../../core/ids.ts";
+import type { Event } from "../../core/model.ts";
+import { AppError } from "../app-error.ts";
+import type { DeliveryCall } from "../deliver/delivery-call.ts";
+import { zeroPayload, type ZeroPayloadDeps } from "../event/zero-payload.ts";
+import type { Accepted, AcceptedDelivery } from "./accepted.ts";
+import type { Plan } from "./plan-publish.ts";
+import { orUnavailable } from "./refusals.ts";
+
+const SHOWN_DELIVERIES = 100;
+
+/** The event that holds the idempotency key of the event at `index`. */
+export interface KeyHolder {
+  index: number;
+  id: string;
+  type: string;
+  schemaVersion: number;
+  orderingKey: string | null;
+  payloadSha256: string;
+  relayedAt: number;
+  deliveryCount: number;
+}
+
+export interface SettleDeps extends ZeroPayloadDeps {
+  deletePayloads(objectKeys: string[]): Promise<void>;
+  /** One list an event, in the order of `eventIds`. */
+  listFirstDeliveries(tenantId: string, eventIds: string[], limit: number): Promise<AcceptedDelivery[][]>;
+  /** Rings for first attempts: never fails, never waits for the queue. */
+  announce(calls: DeliveryCall[]): void;
+  /** Rings at a lane: never fails, never waits for it. */
+  wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
+  /** Lets work go on after the answer. */
+  background(work: Promise<unknown>): void;
+}
+
+/** Turns the commit into answers: a key held by another event is that event's duplicate, or a reused key. */
+export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[]): Promise<(Accepted | AppError)[]> {
+  const holderOf = new Map(holders.map((holder) => [holder.index, holder]));
+  const calls: DeliveryCall[] = [];
+  const lanes = new Map<string, number>();
+  const duplicates: { position: number; holder: KeyHolder }[] = [];
+  const refused: Event[] = [];
+  for (const [i, event] of plan.events.entries()) {
+    const holder = holderOf.get(i);
+    const position = plan.positions[i]!;
+    if (holder && holder.id !== event.id) {
+      refused.push(event);
+      const refusal = reusedKey(event, holder);
+      if (refusal) plan.results[position] = refusal;
+      else duplicates.push({ position, holder });
+      continue;
+    }
+    const matched = plan.matched[i]!;
+    plan.results[position] = {
+      id: event.id,
+      duplicate: false,
+      relayedAt: event.relayedAt,
+      deliveryCount: matched.length,
+      deliveries: matched.slice(0, SHOWN_DELIVERIES).map(({ endpointId, subscriptionId, endpointDisabled }) => ({
+        endpointId,
+        subscriptionId,
+        status: endpointDisabled ? "failed" : "pending",
+      })),
+    };
+    for (const { endpointId, endpointDisabled, lane } of matched) {
+      if (endpointDisabled) continue;
+      if (lane) {
+        lanes.set(endpointId, lane.generation);
+        continue;
+      }
+      const id = deliveryId({ eventId: event.id, endpointId, replayNo: 0 });
+      calls.push({ tenantId: plan.tenantId, deliveryId: id, attemptNumber: 1 });
+    }
+  }
+  if (calls.length > 0) deps.announce(calls);
+  for (const [endpointId, generation] of lanes) deps.wakeLane({ tenantId: plan.tenantId, endpointId, generation });
+  dropRefused(deps, plan, refused);
+  await answerDuplicates(deps, plan, duplicates);
+  return plan.results;
+}
+
+/** Bytes that no event points to do not stay beside those of others, where erasing their first event would miss them. */
+function dropRefused(deps: SettleDeps, plan: Plan, refused: Event[]): void {
+  if (refused.length === plan.events.length) return dropObject(deps, plan);
+  const zeroAll = async () => {
+    for (const { payloadRef, payloadSize } of refused) await zeroPayload(deps, payloadRef, payloadSize);
+  };
+  if (refused.length > 0) deps.background(zeroAll().catch(() => {}));
+}
+
+/** For an object that no event points to; if this fails its lifecycle rule removes it. */
+export function dropObject(deps: SettleDeps, { objectKey }: Plan): void {
+  deps.background(deps.deletePayloads([objectKey]).catch(() => {}));
+}
+
+/** Each repeats its first event's answer; all of them are one trip. */
+async function answerDuplicates(
+  deps: SettleDeps,
+  plan: Plan,
+  duplicates: { position: number; holder: KeyHolder }[],
+): Promise<void> {
+  if (duplicates.length === 0) return;
+  const ids = duplicates.map(({ holder }) => holder.id);
+  const lists = await orUnavailable(() => deps.listFirstDeliveries(plan.tenantId, ids, SHOWN_DELIVERIES));
+  for (const [i, { position, holder }] of duplicates.entries()) {
+    const { id, relayedAt, deliveryCount } = holder;
+    plan.results[position] = { id, duplicate: true, relayedAt, deliveryCount, deliveries: lists[i]! };
+  }
+}
+
+/** Null when the event is the one that holds the key, published again. */
+function reusedKey(event: Event, first: KeyHolder): AppError | null {
+  const same =
+    first.type === event.type &&
+    first.schemaVersion === event.schemaVersion &&
+    first.orderingKey === event.orderingKey &&
+    first.payloadSha256 === event.payloadSha256;
+  if (same) return null;
+  return new AppError(
+    "idempotency_key_reused",
+    `This idempotency key belongs to ${first.id}, which has another type, schema_version, ordering_key or payload.`,
+  );
+}

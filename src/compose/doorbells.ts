@@ -1,0 +1,74 @@
+import type { DeliveryCall } from "../app/deliver/delivery-call.ts";
+import { parseSettings } from "../env.ts";
+import { logFault } from "../log-fault.ts";
+import { sendRings } from "../queue/producer.ts";
+import { runtime } from "./runtime.ts";
+import { shardsOf } from "./shards.ts";
+
+/** An isolate arms a watchdog at most this often; the watchdog's own alarm and cron do the rest. */
+const ARM_INTERVAL_MS = 10_000;
+const WATCHDOG_DELAY_MS = 30_000;
+/** A report that is due is in the ledger, or put off again, within this time. */
+const REPORT_SLACK_MS = 60_000;
+
+const armedAt = new Map<string, number>();
+
+export interface LaneName {
+  tenantId: string;
+  endpointId: string;
+  generation: number;
+}
+
+/**
+ * What a shard's rows are called to attention with. Nobody waits for it, and it never fails: the rows are due in any case, so
+ * a queue or an object that refuses costs time, and never the caller's request.
+ */
+export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitUntil">, shard: string) {
+  function ring(queue: Queue, calls: DeliveryCall[], delayMs: number): void {
+    context.waitUntil(sendRings(queue, shard, calls, delayMs).catch((error: unknown) => logFault("ring", error)));
+    const now = runtime.now();
+    if (now - (armedAt.get(shard) ?? 0) < ARM_INTERVAL_MS) return;
+    armedAt.set(shard, now);
+    context.waitUntil(
+      watchdog(env, shard)
+        .arm(WATCHDOG_DELAY_MS)
+        .catch((error: unknown) => logFault("arm watchdog", error)),
+    );
+  }
+  return {
+    announce: (calls: DeliveryCall[]) => ring(env.FIRST_ATTEMPTS, calls, 0),
+    ringLater: (calls: DeliveryCall[], delayMs: number) => ring(env.RETRIES, calls, delayMs),
+    /** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
+    wakeLane(lane: LaneName): void {
+      context.waitUntil(
+        laneOf(env, shard, lane)
+          .wake()
+          .catch((error: unknown) => logFault("wake lane", error)),
+      );
+    },
+  };
+}
+
+/** Arms the watchdog of every shard at once: by cron, and at start. */
+export async function armWatchdogs(env: Env): Promise<void> {
+  await Promise.all([...shardsOf(env).keys()].map((shard) => watchdog(env, shard).arm(0)));
+}
+
+/** The queue has the report in any case; the watchdog is told so that it does not take the attempt for abandoned. */
+export async function awaitReports(env: Env, shard: string, delaySeconds: number): Promise<void> {
+  const until = runtime.now() + delaySeconds * 1_000 + REPORT_SLACK_MS;
+  await watchdog(env, shard)
+    .awaitReports(until)
+    .catch((error: unknown) => logFault("await reports", error));
+}
+
+export function watchdog(env: Env, shard: string) {
+  return env.WATCHDOG.getByName(`watchdog:${shard}`);
+}
+
+/** The one place where lane objects are made: by name, near the ledger when the settings say where that is. */
+function laneOf(env: Env, shard: string, { tenantId, endpointId, generation }: LaneName) {
+  const locationHint = parseSettings(env).LEDGER_LOCATION as DurableObjectLocationHint | undefined;
+  const id = env.LANES.idFromName(`lane:${shard}:${tenantId}:${endpointId}:${generation}`);
+  return env.LANES.get(id, { locationHint });
+}
