@@ -4,7 +4,6 @@ import type { DeliveryRef } from "../../core/ids.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { keepReport } from "../deliver/keep-report.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
-import { abandonedReport } from "./abandoned-report.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { makeRequest } from "../deliver/send-attempt.ts";
 
@@ -12,6 +11,8 @@ type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 
 export interface RunHeadDeps extends DeliverDeps {
   claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
+  /** Takes a claim back under which no request was made, with its attempt; the delivery is as before it. */
+  giveBack(claim: Claim, now: number): Promise<void>;
   closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
   /** Work that takes no longer than this, or an error. */
   within<T>(ms: number, work: Promise<T>): Promise<T>;
@@ -71,8 +72,8 @@ export async function runHead(
   for (let current: Ready = first; ;) {
     await turn?.beforeRequest();
     if (!(await mayBeSent(deps, current, generation, startedAt))) {
-      // It was not sent, and need not wait for its lease to say so.
-      await keepReport(deps, abandonedReport({ ...current.delivery, ...asClaimed(current, startedAt) }, deps.now()));
+      // Where the ledger is away for this too, its lease ends.
+      await deps.giveBack(current.claim, deps.now()).catch((error) => deps.logFault("give back a claim", error));
       return "lost";
     }
     const behind = following.shift();
@@ -105,10 +106,6 @@ async function mayBeSent(deps: RunHeadDeps, { claim }: Ready, generation: number
     .catch(ask)
     .catch(() => null);
   return isAsClaimed(settings, { revision: claim.endpointRevision, generation });
-}
-
-function asClaimed({ claim }: Ready, startedAt: number) {
-  return { attemptCount: claim.attemptNumber, token: claim.token, lastAttemptAt: startedAt };
 }
 
 /** Its payload is read for it alone and not kept, so that memory holds what is under way and the next. What is refused for good is ended here: there will be no request. */

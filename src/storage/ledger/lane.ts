@@ -126,6 +126,32 @@ export function createLaneLedger(db: D1Database) {
     },
 
     /**
+     * Takes a claim back under which no request was made. Its attempt goes with it: on record are requests. A claim that has
+     * been taken over, closed or abandoned meanwhile stays as it is.
+     */
+    async giveBack(claim: Claim, now: number): Promise<void> {
+      const key = [claim.tenantId, claim.eventId, claim.endpointId, claim.replayNo, claim.token, claim.attemptNumber];
+      const isMine = `status = 'processing' and token = ?5 and attempt_count = ?6`;
+      await db.batch([
+        db
+          .prepare(
+            `delete from attempt where ${KEY} and attempt_number = ?6 and outcome_class is null
+               and exists (select 1 from delivery where ${KEY} and ${isMine})`,
+          )
+          .bind(...key),
+        db
+          .prepare(
+            `update delivery set status = 'pending', token = null, locked_until = null, attempt_count = ?6 - 1,
+               next_attempt_at = ?7, last_attempt_at = (select a.requested_at from attempt a
+                 where a.tenant_id = ?1 and a.event_id = ?2 and a.endpoint_id = ?3 and a.replay_no = ?4
+                   and a.attempt_number = ?6 - 1)
+             where ${KEY} and ${isMine}`,
+          )
+          .bind(...key, now),
+      ]);
+    },
+
+    /**
      * Closes an attempt and claims the head behind it, in one batch: one round trip a delivery while all goes well. The
      * claim proves itself, so it fails where the close has left its delivery at the head.
      */

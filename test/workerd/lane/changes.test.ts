@@ -41,6 +41,9 @@ test.each<[string, (fixture: LaneFixture) => Promise<unknown>]>([
       .map(({ at }) => at - changedAt);
     await cancelAll(fixture);
     expect(late, "ms after the change was answered").toEqual([]);
+    // What was claimed and given back is not on record: no request was made of it.
+    const attempts = fixture.db.prepare("select count(*) as n from attempt where endpoint_id = ?");
+    expect(await attempts.bind(fixture.endpointId).first("n")).toBe(urls.length);
   },
   20_000,
 );

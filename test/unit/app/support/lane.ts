@@ -136,6 +136,12 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
           : [],
       ),
     claimHead: async (...args) => claim(...args),
+    async giveBack(wanted, now) {
+      const { delivery } = rowOf(wanted);
+      if (delivery.token !== wanted.token || delivery.status !== "processing") return;
+      const attemptCount = wanted.attemptNumber - 1;
+      Object.assign(delivery, { status: "pending", token: null, lockedUntil: null, attemptCount, nextAttemptAt: now });
+    },
     async closeAndClaim(closing, ...args) {
       close(closing);
       return claim(...args);
