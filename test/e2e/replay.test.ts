@@ -31,7 +31,18 @@ test.concurrent("a replay of a dead letter delivers it with the same webhook-id,
     const dead = await terminalDelivery(tenant, deliveries[0].id);
     expect(dead).toMatchObject({ status: "dead_letter", attempt_count: 2, replay_of: null, replayed_as: null });
 
+    const deadLetters = async (query = "") =>
+      (await expectStatus(200, tenant.admin.get(`/v1/deliveries?status=dead_letter${query}`))).data.map(
+        ({ id }: any) => id,
+      );
+    expect(await deadLetters()).toEqual([dead.id]);
+
     const second = await replay(tenant, dead.id);
+    // What has been replayed is nobody's open question any more.
+    expect(await deadLetters()).toEqual([]);
+    expect(await deadLetters("&include_replayed=false")).toEqual([]);
+    expect(await deadLetters("&include_replayed=true")).toEqual([dead.id]);
+    await expectStatus(422, tenant.admin.get("/v1/deliveries?include_replayed=true"));
     expect(second.id).not.toBe(dead.id);
     expect(second).toMatchObject({
       replay_of: dead.id,

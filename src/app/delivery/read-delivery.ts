@@ -26,6 +26,8 @@ export interface ReadDeliveryDeps extends Pick<Runtime, "now"> {
       eventId?: string;
       eventType?: string;
       status?: string;
+      /** Those that have no replay. */
+      isOpen?: boolean;
       errorClass?: string;
       createdAfter?: number;
       createdBefore?: number;
@@ -48,6 +50,7 @@ export const ListDeliveriesInput = {
   event_id: z.string().refine(isEventId, "is not an event id").optional(),
   event_type: z.string().optional(),
   status: z.enum(DELIVERY_STATUSES).optional(),
+  include_replayed: z.enum(["true", "false"]).optional(),
   error_class: z.enum(ERROR_CLASSES).optional(),
   created_after: Time.optional(),
   created_before: Time.optional(),
@@ -77,7 +80,7 @@ export async function findDelivery(
   return delivery;
 }
 
-/** Newest first. A page may be short while more follows: `nextCursor` says whether there is more. */
+/** Newest first; of dead letters those that are open, unless asked for all. A page may be short while more follows: `nextCursor` says whether there is more. */
 export async function listDeliveries(
   deps: ReadDeliveryDeps,
   principal: Principal,
@@ -85,6 +88,10 @@ export async function listDeliveries(
 ): Promise<Page<Delivery>> {
   requireReader(principal);
   const { limit, after, ...filters } = parsePage(query, ListDeliveriesInput, "dlv");
+  const isDeadLetters = filters.status === "dead_letter";
+  if (filters.include_replayed !== undefined && !isDeadLetters) {
+    throw invalidField("include_replayed", "belongs to status=dead_letter");
+  }
   const { deliveries, next } = await deps.listDeliveries(
     principal.tenantId,
     {
@@ -93,6 +100,7 @@ export async function listDeliveries(
       eventId: filters.event_id,
       eventType: filters.event_type,
       status: filters.status,
+      isOpen: isDeadLetters && filters.include_replayed !== "true",
       errorClass: filters.error_class,
       createdAfter: filters.created_after,
       createdBefore: filters.created_before,

@@ -8,6 +8,8 @@ export interface LaneHeadView extends DeliveryRef {
   orderingKey: string | null;
   status: string;
   attemptCount: number;
+  /** Since when it stands first; null before its lane has let it through. */
+  scheduledAt: number | null;
   blockedSince: number | null;
   nextAttemptAt: number | null;
   lastStatusCode: number | null;

@@ -118,6 +118,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   event_type: "Only deliveries of events of this type.",
   error_class: "What kept an attempt from success; of a delivery, its last.",
   status: "Where it stands.",
+  include_replayed: "With `status=dead_letter`: also those that have been replayed; `false` unless given.",
   "AcceptedResult.status": "The HTTP status one publish would have been answered with.",
   "RefusedResult.status": "The HTTP status one publish would have been answered with.",
   attempt_count: "All attempts, those that count for nothing too.",

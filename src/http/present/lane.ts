@@ -20,6 +20,7 @@ export const LaneAnswer = z
           event_id: id("evt"),
           status: known(DELIVERY_STATUSES),
           attempt_count: z.int(),
+          scheduled_at: time.nullable(),
           blocked_since: time.nullable(),
           next_attempt_at: time.nullable(),
           last_outcome: z.object({
@@ -45,6 +46,7 @@ export function presentLane(lane: Awaited<ReturnType<typeof getLane>>): LaneAnsw
       event_id: head.eventId,
       status: head.status,
       attempt_count: head.attemptCount,
+      scheduled_at: presentTime(head.scheduledAt),
       blocked_since: presentTime(head.blockedSince),
       next_attempt_at: head.status === "pending" ? presentTime(head.nextAttemptAt) : null,
       last_outcome: { status_code: head.lastStatusCode, error_class: head.lastErrorClass },

@@ -78,6 +78,7 @@ function toLaneHead(row: Row) {
     replayNo: row["replay_no"] as number,
     status: row["status"] as string,
     attemptCount: row["attempt_count"] as number,
+    scheduledAt: row["scheduled_at"] as number | null,
     blockedSince: row["blocked_at"] as number | null,
     nextAttemptAt: row["next_attempt_at"] as number | null,
     lastStatusCode: row["last_status_code"] as number | null,

@@ -25,6 +25,8 @@ export interface DeliveryFilters {
   eventId?: string | undefined;
   eventType?: string | undefined;
   status?: string | undefined;
+  /** Those that have no replay. */
+  isOpen?: boolean | undefined;
   errorClass?: string | undefined;
   createdAfter?: number | undefined;
   createdBefore?: number | undefined;
@@ -189,6 +191,7 @@ function deliveryFilters(filters: DeliveryFilters, now: number): Filter[] {
     ["subscription_id = ?", filters.subscriptionId],
     ["endpoint_id = ?", filters.endpointId],
     ["status = ?", filters.status],
+    ["replayed_as is null and ?", filters.isOpen ? 1 : undefined],
     ["last_error_class = ?", filters.errorClass],
     ["created_at > ?", filters.createdAfter],
     ["created_at < ?", filters.createdBefore],
