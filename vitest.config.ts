@@ -80,7 +80,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 60_000,
           // They mostly wait: for retries, leases and the watchdog. They come last, and have the machine to themselves.
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
