@@ -139,6 +139,7 @@ test("the view of a lane says in each state what stands at its head and how much
       event_id: first.id,
       status: "processing",
       attempt_count: 1,
+      scheduled_at: expect.any(String),
       blocked_since: null,
       next_attempt_at: null,
       last_outcome: { status_code: null, error_class: null },

@@ -66,7 +66,8 @@ test("deliveries are listed newest first by any combination of filters, page by 
     ["subscription_id", model.subscription_id, ({ subscription_id }) => subscription_id === model.subscription_id],
     ["event_id", model.event_id, ({ event_id }) => event_id === model.event_id],
     ["event_type", typeOf.get(model.event_id), ({ event_id }) => typeOf.get(event_id) === typeOf.get(model.event_id)],
-    ["status", "dead_letter", ({ status }) => status === "dead_letter"],
+    // Of dead letters those that are open, unless asked otherwise.
+    ["status", "dead_letter", ({ status, replayed_as }) => status === "dead_letter" && replayed_as === null],
     ["error_class", "http_4xx", ({ last_error_class }) => last_error_class === "http_4xx"],
     ["created_after", after, ({ created_at }) => created_at > after],
     ["created_before", before, ({ created_at }) => created_at < before],
@@ -77,6 +78,11 @@ test("deliveries are listed newest first by any combination of filters, page by 
     const listed = await listAll(tenant, `/v1/deliveries?${query}`, 4);
     expect({ query: String(query), ids: idsOf(listed) }).toEqual({ query: String(query), ids: idsOf(expected) });
   }
+  const allDead = deliveries.filter(({ status }) => status === "dead_letter");
+  expect(allDead.some(({ replayed_as }) => replayed_as !== null)).toBe(true);
+  expect(idsOf(await listAll(tenant, "/v1/deliveries?status=dead_letter&include_replayed=true", 4))).toEqual(
+    idsOf(allDead),
+  );
 });
 
 test("events are listed newest first by any combination of filters, page by page", async () => {
