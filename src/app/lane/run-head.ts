@@ -108,7 +108,10 @@ async function mayBeSent(deps: RunHeadDeps, { claim }: Ready, generation: number
   return isAsClaimed(settings, { revision: claim.endpointRevision, generation });
 }
 
-/** Its payload is read for it alone and not kept, so that memory holds what is under way and the next. What is refused for good is ended here: there will be no request. */
+/**
+ * Its payload is read for it alone and not kept, so that memory holds what is under way and the next. What is refused for good
+ * is ended here: there will be no request.
+ */
 async function getReady(
   deps: RunHeadDeps,
   delivery: LoadedDelivery,

@@ -29,8 +29,9 @@ export function redateNextHead(db: D1Database, ref: TenantDeliveryRef, now: numb
 
 /**
  * Rule 9: written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody; of two that
- * were heads together, before their lane became one, each asks for itself. Stands right behind the statement that ends the head, and does nothing where that changed nothing: an end that is told a second
- * time must not stop a lane that was let go on meanwhile.
+ * were heads together, before their lane became one, each asks for itself. Stands right behind the statement that ends the
+ * head, and does nothing where that changed nothing: an end that is told a second time must not stop a lane that was let go on
+ * meanwhile.
  */
 export function blockLane(db: D1Database, ref: TenantDeliveryRef, now: number): D1PreparedStatement {
   return db
