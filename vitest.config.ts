@@ -8,6 +8,9 @@ process.env["WRANGLER_LOG"] ??= "error";
 
 const SECRETS_KEY = `test:${Buffer.alloc(32, 7).toString("base64")}`;
 
+/** These only end a test that would wait for ever: how fast a machine is must not matter. */
+const PATIENT = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
+
 /** The Worker's own modules inside the runtime, with real D1, R2, Queues and objects, over `shards` databases. */
 async function workerdProject(name: string, shards: number) {
   const databases = Array.from({ length: shards }, (_, i) => (i === 0 ? "DB" : `DB_${i}`));
@@ -40,6 +43,7 @@ async function workerdProject(name: string, shards: number) {
       setupFiles: ["test/workerd/support/migrate.ts"],
       // One runtime for all files: every test makes a tenant of its own.
       isolate: false,
+      ...PATIENT,
     },
   };
 }
@@ -70,15 +74,16 @@ export default defineConfig({
     // The Worker's lines for requests and attempts would bury what fails.
     onConsoleLog: (log) => (/"event":"(request|attempt)"/.test(log) ? false : undefined),
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...PATIENT } },
       await workerdProject("workerd", 1),
       await workerdProject("workerd-shards", 2),
       {
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
+          ...PATIENT,
+          testTimeout: 400_000,
+          hookTimeout: 400_000,
           // They mostly wait: for retries, leases and the watchdog. They come last, and have the machine to themselves.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEndpoint, createTenant, type TestTenant } from "./support/client.ts";
+import { LEASE_PATIENCE_MS } from "./support/eventually.ts";
 import { countFaults, FAULTY_ENTRY, setFaults } from "./support/faults.ts";
 import { allDeliveries, countByWebhookId, publishMany } from "./support/many.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
@@ -24,7 +25,7 @@ async function startScene(endpoints: number): Promise<Scene> {
   return { relay, receiver, tenant };
 }
 
-describe.concurrent("while the queues are away", { timeout: 240_000 }, () => {
+describe.concurrent("while the queues are away", () => {
   test("what was published while the queue lost every message arrives through the watchdog", async () => {
     const scene = await startScene(1);
     const { relay, receiver, tenant } = scene;
@@ -33,7 +34,7 @@ describe.concurrent("while the queues are away", { timeout: 240_000 }, () => {
     const { queues } = await setFaults(relay.url, {});
     expect(queues).toBeGreaterThan(0);
     expect(receiver.received).toHaveLength(0);
-    await receiver.waitFor(300, 200_000);
+    await receiver.waitFor(300, LEASE_PATIENCE_MS);
     await expectAllDelivered(scene, 300);
   });
 
@@ -44,7 +45,7 @@ describe.concurrent("while the queues are away", { timeout: 240_000 }, () => {
     const startedAt = Date.now();
     await publishMany(tenant, EVENTS);
     const publishedAt = Date.now();
-    await receiver.waitFor(EVENTS * ENDPOINTS, 200_000);
+    await receiver.waitFor(EVENTS * ENDPOINTS, LEASE_PATIENCE_MS);
     const arrivedAt = Date.now();
     expect((await countFaults(relay.url)).queues).toBeGreaterThan(0);
     await expectAllDelivered(scene, EVENTS * ENDPOINTS);

@@ -9,17 +9,18 @@ import {
   terminalDelivery,
   type TestTenant,
 } from "./support/client.ts";
-import { failedOnce, publishNumbered, QUICK_RETRY, readDelivery } from "./support/lanes.ts";
+import { LEASE_PATIENCE_MS } from "./support/eventually.ts";
+import { failedOnce, holding, publishNumbered, QUICK_RETRY, readDelivery } from "./support/lanes.ts";
 import { allDeliveries, countByWebhookId, readDeliveries } from "./support/many.ts";
 import { withReceiver, type Received } from "./support/receiver.ts";
 import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
-import { sleep } from "./support/sleep.ts";
 
 const EVENTS = 300;
 const PUBLISHERS = 4;
-const ANSWER_MS = 300;
 /** Requests that have arrived when the relay is killed: some are on record by then, some in flight, most still wait. */
 const ARRIVED_BEFORE = 60;
+/** Of those: the others are not answered any more. */
+const ANSWERED_BEFORE = 50;
 
 // Each kills a relay of its own, and waits with the others for leases to end and for the watchdog's patience.
 
@@ -32,14 +33,11 @@ test.concurrent("a relay that is killed with 300 events under way loses nothing 
     const tenant = await createTenant(relay.url);
     await createEndpoint(tenant, {
       url: receiver.url,
-      timeout_ms: 3000,
+      timeout_ms: 5_000,
       // A single counted failure would end a delivery: a crash is not one.
       retry_policy: { max_attempts: 1 },
     });
-    receiver.handle(async (_, response) => {
-      await sleep(ANSWER_MS);
-      response.end("ok");
-    });
+    receiver.handle(({ n }, response) => void (n <= ANSWERED_BEFORE && response.end("ok")));
 
     /** Event ids by idempotency key. */
     const acknowledged = await publishAtOnce(tenant, EVENTS);
@@ -60,7 +58,7 @@ test.concurrent("a relay that is killed with 300 events under way loses nothing 
       acknowledged.set(key, answer.body.id);
     }
 
-    const deliveries = await allDeliveries(tenant, acknowledged.size, 90_000);
+    const deliveries = await allDeliveries(tenant, acknowledged.size, LEASE_PATIENCE_MS);
     const ids = deliveries.map(({ id }) => id);
     const byEvent = new Map((await readDeliveries(tenant, ids)).map((delivery) => [delivery.event_id, delivery]));
     const requests = countByWebhookId(receiver.received);
@@ -98,20 +96,24 @@ test.concurrent("a suspension outlives a crash of the relay, and so does what it
   withReceiver(async (receiver) => {
     const own = await startRelayProcess();
     const tenant = await createTenant(own.url);
-    receiver.handle(({ n }, response) => void response.writeHead(n === 1 ? 503 : 200).end());
-    await createEndpoint(tenant, { url: receiver.url, retry_policy: { ...QUICK_RETRY, delays_seconds: [2] } });
+    const { handler, letGo } = holding(503);
+    receiver.handle(handler);
+    await createEndpoint(tenant, { url: receiver.url, retry_policy: QUICK_RETRY });
     const { deliveries } = await publish(tenant);
-    await failedOnce(tenant, deliveries[0].id);
+    await receiver.waitFor(1);
     const operator = createClient(own.url, OPERATOR_TOKEN);
     await expectStatus(200, operator.call("PATCH", `/v1/tenants/${tenant.id}`, { status: "suspended" }));
+    letGo();
+    await failedOnce(tenant, deliveries[0].id);
     await own.kill();
+    receiver.handle((_, response) => void response.end());
 
     const again = await restart(own);
     await expectStatus(403, tenant.admin.post("/v1/events", { type: "t", source: "orders", payload: 1 }));
     expect(await readDelivery(tenant, deliveries[0].id)).toMatchObject({ status: "pending", attempt_count: 1 });
     await expectStatus(200, operator.call("PATCH", `/v1/tenants/${tenant.id}`, { status: "active" }));
     // Its doorbell died with the process: whatever brings it back is bounded by the watchdog's patience.
-    const delivery = await terminalDelivery(tenant, deliveries[0].id, 100_000);
+    const delivery = await terminalDelivery(tenant, deliveries[0].id, LEASE_PATIENCE_MS);
     expect(delivery).toMatchObject({ status: "succeeded", attempt_count: 2 });
     await again.stop();
   }));
@@ -123,7 +125,7 @@ test.concurrent("while a test hangs, deliveries in order go on; when its relay i
     receiver.handle((request, response) => void (isTest(request) ? null : response.end()));
     const own = await startRelayProcess();
     const tenant = await createTenant(own.url);
-    const settings = { url: receiver.url, ordering_mode: "strict", on_exhausted: "block", timeout_ms: 8_000 };
+    const settings = { url: receiver.url, ordering_mode: "strict", on_exhausted: "block", timeout_ms: 15_000 };
     const endpoint = await createEndpoint(tenant, settings);
     const testing = tenant.admin.post(`/v1/endpoints/${endpoint.id}/test`).catch(() => null);
     await receiver.waitFor(1);
@@ -135,7 +137,7 @@ test.concurrent("while a test hangs, deliveries in order go on; when its relay i
     await testing;
 
     const again = await restart(own);
-    expect(await terminalDelivery(tenant, underWay.id, 110_000)).toMatchObject({
+    expect(await terminalDelivery(tenant, underWay.id, LEASE_PATIENCE_MS)).toMatchObject({
       status: "dead_letter",
       final_outcome: "abandoned",
       attempts: [{ error_class: "abandoned" }],

@@ -11,7 +11,6 @@ import {
 import { countFaults, FAULTY_ENTRY, setFaults } from "./support/faults.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
-import { sleep } from "./support/sleep.ts";
 
 let relay: RelayProcess;
 beforeAll(async () => {
@@ -26,24 +25,23 @@ beforeEach(async () => {
   await setFaults(relay.url, {});
   tenant = await createTenant(relay.url);
   receiver = await startReceiver();
-  await createEndpoint(tenant, { url: receiver.url, timeout_ms: 1000 });
+  await createEndpoint(tenant, { url: receiver.url, timeout_ms: 10_000 });
   return () => receiver.close();
 });
 
 const order = { type: "order.created", source: "orders", payload: { id: 1 }, idempotency_key: "order-1" };
 const publish = () => tenant.admin.post("/v1/events", order);
 
-test("an answer that the ledger refuses to record for ten seconds is recorded later, and the request not made again", async () => {
+test("an answer that the ledger refuses to record is recorded later, and the request not made again", async () => {
   receiver.handle(async (_, response) => {
     await setFaults(relay.url, { ledger: { statements: "writes", fault: "refused" } });
     response.setHeader("X-Request-Id", "partner-7");
     response.end("thanks");
   });
   const event = await expectStatus(202, publish());
-  await receiver.waitFor(1);
-  await sleep(10_000);
-  const { ledger } = await setFaults(relay.url, {});
-  expect(ledger).toBeGreaterThan(1);
+  await eventually(async () => (await countFaults(relay.url)).ledger >= 3);
+  const recordableAt = Date.now();
+  await setFaults(relay.url, {});
 
   const delivery = await terminalDelivery(tenant, event.deliveries[0].id);
   expect(delivery).toMatchObject({ status: "succeeded", final_outcome: "delivered", attempt_count: 1 });
@@ -56,7 +54,7 @@ test("an answer that the ledger refuses to record for ten seconds is recorded la
     },
   ]);
   // It ended when the receiver answered, not when the ledger could be told.
-  expect(Date.parse(delivery.terminal_at) - receiver.received[0]!.at).toBeLessThan(10_000);
+  expect(Date.parse(delivery.terminal_at)).toBeLessThan(recordableAt);
   expect(receiver.received).toHaveLength(1);
 });
 
@@ -76,14 +74,13 @@ test("while the ledger and the queues are both away, memory keeps the answer", a
   expect(receiver.received).toHaveLength(1);
 });
 
-test("a payload store that is away for ten seconds costs nobody an attempt", async () => {
+test("a payload store that is away costs nobody an attempt", async () => {
   await setFaults(relay.url, { payloads: { gets: true } });
   const event = await expectStatus(202, publish());
-  await sleep(10_000);
+  await eventually(async () => (await countFaults(relay.url)).payloads >= 2);
   const { body: waiting } = await tenant.admin.get(`/v1/deliveries/${event.deliveries[0].id}`);
   expect(waiting).toMatchObject({ status: "pending", attempt_count: 0 });
-  const { payloads } = await setFaults(relay.url, {});
-  expect(payloads).toBeGreaterThan(1);
+  await setFaults(relay.url, {});
 
   const delivery = await terminalDelivery(tenant, event.deliveries[0].id);
   expect(delivery).toMatchObject({ status: "succeeded", attempt_count: 1 });

@@ -15,20 +15,36 @@ afterAll(() => relay.stop());
 const EVENT = { type: "order.created", source: "orders", payload: 1 };
 const publish = (client: Client) => client.post("/v1/events", EVENT);
 
-/** Local periods begin with each ten seconds of the clock: what must happen within one is not begun at its end. */
-async function awaitTimeInPeriod(): Promise<void> {
-  const passed = Date.now() % PERIOD_MS;
-  if (passed > PERIOD_MS / 2) await sleep(PERIOD_MS - passed);
+/** Local periods begin with each ten seconds of the clock. What did not come about within one is done again in the next. */
+async function withinPeriod<T>(act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const passed = Date.now() % PERIOD_MS;
+    if (passed > PERIOD_MS / 2) await sleep(PERIOD_MS - passed);
+    const period = Math.floor(Date.now() / PERIOD_MS);
+    const done = await act();
+    if (Math.floor(Date.now() / PERIOD_MS) === period) return done;
+  }
 }
 
 test("a key that publishes too fast hears 429 by every route, nobody else does, and it goes on when the period is over", async () => {
-  const [tenant, other] = await Promise.all([createTenant(relay.url), createTenant(relay.url)]);
-  const created = await tenant.admin.post("/v1/api-keys", { scope: "publish", source_id: tenant.sourceId });
-  const second = createClient(relay.url, created.body.key);
-
-  await awaitTimeInPeriod();
-  for (let n = 0; n < PER_KEY; n++) expect((await publish(tenant.admin)).status).toBe(202);
-  const refused = await publish(tenant.admin);
+  const { tenant, accepted, refused, others } = await withinPeriod(async () => {
+    const [tenant, other] = await Promise.all([createTenant(relay.url), createTenant(relay.url)]);
+    const created = await tenant.admin.post("/v1/api-keys", { scope: "publish", source_id: tenant.sourceId });
+    const second = createClient(relay.url, created.body.key);
+    const accepted = [];
+    for (let n = 0; n < PER_KEY; n++) accepted.push((await publish(tenant.admin)).status);
+    const refused = await publish(tenant.admin);
+    const others = await Promise.all([
+      tenant.admin.post("/v1/events/raw?type=a.b&source=orders", "x"),
+      tenant.admin.post("/v1/events/batch", { events: [EVENT] }),
+      publish(second),
+      publish(other.admin),
+      createClient(relay.url, OPERATOR_TOKEN).call("POST", "/v1/events", EVENT, { "X-Tenant-Id": tenant.id }),
+      tenant.admin.get("/v1/events"),
+    ]);
+    return { tenant, accepted, refused, others };
+  });
+  expect(accepted).toEqual(Array.from({ length: PER_KEY }, () => 202));
   expect(refused).toMatchObject({
     status: 429,
     body: { type: "urn:hooklane:problem:rate_limited", code: "rate_limited" },
@@ -39,14 +55,6 @@ test("a key that publishes too fast hears 429 by every route, nobody else does, 
     "ratelimit-policy": `"key";q=${PER_KEY};w=10, "tenant";q=9;w=10`,
     "x-request-id": refused.body.request_id,
   });
-  const others = await Promise.all([
-    tenant.admin.post("/v1/events/raw?type=a.b&source=orders", "x"),
-    tenant.admin.post("/v1/events/batch", { events: [EVENT] }),
-    publish(second),
-    publish(other.admin),
-    createClient(relay.url, OPERATOR_TOKEN).call("POST", "/v1/events", EVENT, { "X-Tenant-Id": tenant.id }),
-    tenant.admin.get("/v1/events"),
-  ]);
   expect(others.map(({ status }) => status)).toEqual([429, 429, 202, 202, 202, 200]);
   expect(await listAll(tenant, "/v1/events")).toHaveLength(PER_KEY + 2);
 
@@ -57,7 +65,7 @@ test("a key that publishes too fast hears 429 by every route, nobody else does, 
     .find((text) => text.includes(refused.body.request_id));
   expect(JSON.parse(line!)).toMatchObject({ status: 429, tenant_id: tenant.id });
 
-  await eventually(async () => (await publish(tenant.admin)).status === 202, PERIOD_MS);
+  await eventually(async () => (await publish(tenant.admin)).status === 202);
 });
 
 test("on one's own machine nothing is limited unless the environment says so", async () => {

@@ -133,5 +133,5 @@ test.concurrent.each<[string, (response: ServerResponse) => void]>([
     attempts: [],
   });
   zone[name] = { a: ["10.0.0.1"] };
-  expect(await terminalDelivery(tenant, id, 90_000)).toMatchObject(BLOCKED);
+  expect(await terminalDelivery(tenant, id)).toMatchObject(BLOCKED);
 });

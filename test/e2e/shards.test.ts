@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, createEndpoint, createTenant, expectStatus, terminalDelivery } from "./support/client.ts";
+import { LEASE_PATIENCE_MS } from "./support/eventually.ts";
 import type { TestEndpoint, TestTenant } from "./support/client.ts";
 import { FAULTY_ENTRY, setFaults } from "./support/faults.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
@@ -55,7 +56,7 @@ test("every shard has a watchdog of its own, which finds what the queue lost", a
   );
   await setFaults(relay.url, {});
   for (const { tenant, event } of lost) {
-    const delivery = await terminalDelivery(tenant, event.deliveries[0].id, 110_000);
+    const delivery = await terminalDelivery(tenant, event.deliveries[0].id, LEASE_PATIENCE_MS);
     expect(delivery).toMatchObject({ status: "succeeded", attempt_count: 1 });
     expect(requestsFor(event.id)).toHaveLength(1);
   }

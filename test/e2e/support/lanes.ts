@@ -53,12 +53,16 @@ export function answeringAfter(ms: number): Handler & { most: number } {
   return handler;
 }
 
-/** Keeps every request waiting until all are let go; later ones are answered at once. */
-export function holding(): { handler: Handler; letGo: () => void } {
+/** Keeps every request waiting until all are let go; later ones are answered at once. All with this status. */
+export function holding(status = 200): { handler: Handler; letGo: () => void } {
   const waiting: (() => void)[] = [];
   let isOpen = false;
   return {
-    handler: (_, response) => void (isOpen ? response.end() : waiting.push(() => response.end())),
+    handler(_, response) {
+      const answer = () => void response.writeHead(status).end();
+      if (isOpen) answer();
+      else waiting.push(answer);
+    },
     letGo() {
       isOpen = true;
       for (const answer of waiting.splice(0)) answer();
@@ -90,6 +94,6 @@ export const actOn = ({ admin }: TestTenant, deliveryId: string, action: "retry"
 export const readDelivery = ({ admin }: TestTenant, id: string): Promise<any> =>
   expectStatus(200, admin.get(`/v1/deliveries/${id}`));
 
-/** The delivery once it has failed once and waits for its next attempt. */
+/** The delivery once it has failed and waits for its next attempt. Where that comes soon, it may have failed more than once. */
 export const failedOnce = (tenant: TestTenant, id: string): Promise<any> =>
-  deliveryWhen(tenant, id, ({ status, attempt_count }) => status === "pending" && attempt_count === 1);
+  deliveryWhen(tenant, id, ({ status, attempt_count }) => status === "pending" && attempt_count > 0);

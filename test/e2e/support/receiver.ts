@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
+import { PATIENCE_MS } from "./eventually.ts";
 
 export interface Received {
   /** Number of this request at this receiver, from 1. */
@@ -21,7 +22,7 @@ export interface Receiver {
   received: Received[];
   /** Replaces what it does from the next request on. */
   handle(handler: Handler): void;
-  /** Resolves once `count` requests have arrived in all; rejects after the time given (default 30 s). */
+  /** Resolves once `count` requests have arrived in all; rejects after the time given. */
   waitFor(count: number, timeoutMs?: number): Promise<Received[]>;
   close(): Promise<void>;
 }
@@ -60,7 +61,7 @@ export async function startReceiver(handler: Handler = (_, response) => void res
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     handle: (next) => void (handle = next),
-    waitFor(count, timeoutMs = 30_000) {
+    waitFor(count, timeoutMs = PATIENCE_MS) {
       return new Promise((resolve, reject) => {
         const check = () => {
           if (received.length < count) return;

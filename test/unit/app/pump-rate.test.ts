@@ -26,18 +26,14 @@ test.each([
   [50, 1_000, 30],
   [200, 1_000, 30],
   [200, 1_000, 1],
-])(
-  "%i a second: %i events take about as long as they must, with claims of %i ms",
-  async (rate, count, claimMs) => {
-    const scene = ratedScene(count, rate, () => claimMs);
-    await scene.wake();
-    await scene.runFor((count / rate) * SECOND_MS * 1.08 + 200);
-    const times = scene.sent.map(({ at }) => at);
-    expect(times).toHaveLength(count);
-    expect(mostInASecond(times)).toBeLessThanOrEqual(rate);
-  },
-  30_000,
-);
+])("%i a second: %i events take about as long as they must, with claims of %i ms", async (rate, count, claimMs) => {
+  const scene = ratedScene(count, rate, () => claimMs);
+  await scene.wake();
+  await scene.runFor((count / rate) * SECOND_MS * 1.08 + 200);
+  const times = scene.sent.map(({ at }) => at);
+  expect(times).toHaveLength(count);
+  expect(mostInASecond(times)).toBeLessThanOrEqual(rate);
+});
 
 test.each([4, 40, 200])(
   "at %i a second, however late the answers to its claims come, a request waits a tenth of a second behind its own",

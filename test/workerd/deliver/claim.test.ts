@@ -125,9 +125,7 @@ test("work that meets a disabled endpoint is held, leaves the due work, and come
   await scene.tenant.api.post(`/v1/endpoints/${scene.endpointId}/enable`);
   for (const delivery of deliveries) await attempt(scene.deps, scene.context, delivery.call(1));
   for (const delivery of deliveries) {
-    await vi.waitFor(async () =>
-      expect(await delivery.read()).toMatchObject({ status: "succeeded", attempt_count: 1 }),
-    );
+    await expect.poll(() => delivery.read()).toMatchObject({ status: "succeeded", attempt_count: 1 });
   }
   expect(requests).toHaveLength(2);
 });

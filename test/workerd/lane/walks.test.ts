@@ -41,7 +41,7 @@ test("heads that expire here and there do not make a walk begin again for each o
   await heir.run();
   await cancelAll(fixture);
   expect(loads, "loads of a walk of ten parts in which ten heads end").toBeLessThanOrEqual(3 * parts);
-}, 60_000);
+});
 
 test("what a look at a lane reads does not grow with how many of its keys are blocked", async () => {
   const reads: number[] = [];
@@ -62,4 +62,4 @@ test("what a look at a lane reads does not grow with how many of its keys are bl
     await fixture.createLane().run();
   }
   expect(reads[1]! - reads[0]!, `rows read: ${reads.join()}`).toBeLessThan(100);
-}, 60_000);
+});

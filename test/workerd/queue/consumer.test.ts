@@ -41,7 +41,7 @@ test("a message is acknowledged while its receiver hangs, and another endpoint's
   const batch = batchOf([ring(hanging, slow), ring(quick, fast)]);
   await consumeRings(batch, depsOf(hanging));
   expect((await getQueueResult(batch, createExecutionContext())).explicitAcks).toEqual(["0", "1"]);
-  await vi.waitFor(async () => expect([(await slow.read()).status, (await fast.read()).status]).toContain("succeeded"));
+  await expect.poll(async () => [(await slow.read()).status, (await fast.read()).status]).toContain("succeeded");
   hang.open();
   await hanging.context.settled();
   expect([(await slow.read()).status, (await fast.read()).status]).toEqual(["succeeded", "succeeded"]);

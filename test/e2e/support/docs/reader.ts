@@ -97,7 +97,7 @@ function openShell(cwd: string, env: NodeJS.ProcessEnv) {
     async run(command: string): Promise<Outcome> {
       printed = "";
       shell.stdin.write(`{ ${command}\n} </dev/null; printf '${DONE}%s${DONE}' $?\n`);
-      const exitCode = await eventually(async () => new RegExp(`${DONE}(\\d+)${DONE}`).exec(printed)?.[1], 60_000);
+      const exitCode = await eventually(async () => new RegExp(`${DONE}(\\d+)${DONE}`).exec(printed)?.[1]);
       return outcomeOf(printed.split(DONE)[0]!, Number(exitCode));
     },
     close: () => void killGroup(shell),
@@ -134,7 +134,7 @@ async function startTerminal(
   await eventually(async () => {
     if (child.exitCode !== null && !expected.test(text)) throw new Error(`${command} ended:\n${text}`);
     return expected.test(text);
-  }, 60_000).catch((error: unknown) => {
+  }).catch((error: unknown) => {
     killGroup(child);
     throw new Error(`${command} printed:\n${text}`, { cause: error });
   });

@@ -5,7 +5,7 @@ import { mismatch } from "./shown.ts";
 import { freePort } from "../relay-process.ts";
 
 /** How long a reader looks again until an answer is as the page shows it, or a conflict is over. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 120_000;
 
 /** One person, one clone, one relay; several pages one after the other. */
 export interface Session {
