@@ -2,14 +2,13 @@
  * Runs the Worker of this repository on this machine: Miniflare with D1, R2, Queues and Durable Objects on disk.
  * Used by `npm start`, the demo and the end-to-end tests.
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { listPublishLimiters, PUBLISH_PERIOD_SECONDS, type PublishLimits } from "../src/core/publish-limits.ts";
 import { parseSettings } from "../src/env.ts";
 import { loadMiniflare, loadWrangler } from "./load-tools.ts";
 import { applyMigrations } from "./migrate.ts";
+import { loadOrCreateSecretsKey } from "./secrets-key.ts";
 import { lockState } from "./state-lock.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -128,16 +127,6 @@ function localSettings(stateDir: string, port: number): Record<string, string> {
     // Miniflare makes up a colo.
     RELAY_REGION: "local",
   };
-}
-
-function loadOrCreateSecretsKey(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    const key = `local:${randomBytes(32).toString("base64")}`;
-    writeFileSync(file, `${key}\n`, { mode: 0o600 });
-    return key;
-  }
 }
 
 async function bundle(entry: string): Promise<string> {
