@@ -27,6 +27,8 @@ export interface RelayOptions {
   shards?: number;
   /** Worker entry, `src/index.ts` unless a test wraps it. */
   entry?: string;
+  /** How long to wait between two calls of the scheduled handler: a minute, as cron does. */
+  cronIntervalMs?: number;
   /** Gets every line the Worker prints; by default they go to this process's standard output. */
   onLog?: (line: string) => void;
 }
@@ -80,16 +82,27 @@ async function startLocked(options: RelayOptions, stateDir: string, unlock: () =
       log: new Log(LogLevel.ERROR),
       resourcePersistencePath: join(stateDir, "v3"),
       handleStructuredLogs: ({ message }) => (options.onLog ?? console.log)(message),
+      // Miniflare starts a runtime that has died again, and says nothing. Its objects have forgotten what they were to do next.
+      async unsafeHandleRuntimeRestart() {
+        console.error("The runtime ended unexpectedly and was started again.");
+        await runCron();
+      },
     }),
   );
   const url = await miniflare.ready;
   for (const name of databases) await applyMigrations(await miniflare.getD1Database(name), join(root, "migrations"));
 
-  const worker = (await miniflare.getWorker()) as unknown as ScheduledWorker;
-  const runCron = () =>
-    worker.scheduled({ cron: "* * * * *" }).catch((error: unknown) => console.error("scheduled handler:", error));
+  /** Asks for the worker each time: what it gives of a runtime that has ended throws. */
+  async function runCron() {
+    try {
+      const worker = (await miniflare.getWorker()) as unknown as ScheduledWorker;
+      await worker.scheduled({ cron: "* * * * *" });
+    } catch (error) {
+      console.error("scheduled handler:", error);
+    }
+  }
   await runCron();
-  const cron = setInterval(runCron, CRON_INTERVAL_MS);
+  const cron = setInterval(runCron, options.cronIntervalMs ?? CRON_INTERVAL_MS);
 
   return {
     url: `http://localhost:${url.port}`,
