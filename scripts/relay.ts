@@ -47,7 +47,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   process.env["X_LOCAL_OBSERVABILITY"] ??= "false";
   process.env["WRANGLER_LOG"] ??= "error";
   const stateDir = resolve(options.stateDir);
-  const unlock = lockState(stateDir);
+  const unlock = await lockState(stateDir);
   return startLocked(options, stateDir, unlock).catch((error: unknown) => {
     unlock();
     throw error;

@@ -9,10 +9,17 @@ import {
   expectStatus,
   publish,
   terminalDelivery,
+  type TestTenant,
 } from "./support/client.ts";
 import { groupEnded, runningInGroup, runtimeOf } from "./support/process-group.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { createStateDir, startRelayProcess, type StartOptions } from "./support/relay-process.ts";
+import {
+  createStateDir,
+  freePortToKeep,
+  startRelayProcess,
+  type RelayProcess,
+  type StartOptions,
+} from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
 
 let receiver: Receiver;
@@ -132,6 +139,31 @@ test("a state folder is one relay's: a second is refused and told why, and neith
   const second = await startRelayProcess({ stateDir });
   await second.stop();
   await (await startRelayProcess({ stateDir })).stop();
+});
+
+/** It delivers, on the folder and the port of one that was killed. */
+async function expectStartsAgain(killed: RelayProcess, tenant: TestTenant): Promise<void> {
+  await start({ stateDir: killed.stateDir, port: Number(new URL(killed.url).port) });
+  expect(runningInGroup(killed.group)).toEqual([]);
+  await createEndpoint(tenant, { url: receiver.url });
+  const event = await publish(tenant);
+  expect(await terminalDelivery(tenant, event.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+}
+
+test("when a SIGKILL ends nothing but the relay's own process, the next start ends the runtime that it left behind", async () => {
+  const relay = await startRelayProcess({ port: await freePortToKeep() });
+  const tenant = await createTenant(relay.url);
+  process.kill(relay.group, "SIGKILL");
+  expect(runtimeOf(relay.group)).toBeGreaterThan(0);
+  await expectStartsAgain(relay, tenant);
+});
+
+test("when a SIGKILL ends nothing but npm, the relay ends by itself", async () => {
+  const relay = await startRelayProcess({ ...npmStart(), port: await freePortToKeep() });
+  const tenant = await createTenant(relay.url);
+  process.kill(relay.group, "SIGKILL");
+  await groupEnded(relay.group);
+  await expectStartsAgain(relay, tenant);
 });
 
 /** The relay as `npm start` has it, but that cron comes all the time. */
