@@ -49,16 +49,9 @@ async function workerdProject(name: string, shards: number) {
 }
 
 /** Small files that wait for a minute. Begun last, as their size would have it, they are what everybody waits for. */
-const LONGEST = [
-  "backlog",
-  "crash",
-  "lane-changes",
-  "outage",
-  "outage-past-lease",
-  "shards",
-  "lane-crash",
-  "resolver",
-].map((name) => `/e2e/${name}.test.ts`);
+const LONGEST = ["kills", "backlog", "lane-changes", "outage", "outage-past-lease", "shards", "resolver"].map(
+  (name) => `/e2e/${name}.test.ts`,
+);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

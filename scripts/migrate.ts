@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadWrangler } from "./load-tools.ts";
 
@@ -24,15 +24,36 @@ export async function applyMigrations(database: Database, folder: string): Promi
     .all();
   const { results } = await database.prepare("select name from d1_migrations").all();
   const applied = new Set(results.map((row) => (row as { name: string }).name));
-  const files = readdirSync(folder)
-    .filter((name) => name.endsWith(".sql"))
-    .toSorted();
   const { unstable_splitSqlQuery } = loadWrangler();
-  for (const name of files.filter((file) => !applied.has(file))) {
+  for (const name of listMigrations(folder).filter((file) => !applied.has(file))) {
     const statements = unstable_splitSqlQuery(readFileSync(join(folder, name), "utf8"));
     await database.batch([
       ...statements.map((sql) => database.prepare(sql)),
       database.prepare("insert into d1_migrations(name) values (?)").bind(name),
     ]);
   }
+}
+
+const listMigrations = (folder: string) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".sql"))
+    .toSorted();
+
+/** What a local relay remembers beside its databases: that these have all of `folder`. */
+export function createMigrationMark(stateDir: string, databases: string[], folder: string) {
+  const file = join(stateDir, "migrated.json");
+  const text = JSON.stringify({ databases, migrations: listMigrations(folder) });
+  return {
+    isSet(): boolean {
+      try {
+        return readFileSync(file, "utf8") === text;
+      } catch {
+        return false;
+      }
+    },
+    set(): void {
+      writeFileSync(`${file}.new`, text);
+      renameSync(`${file}.new`, file);
+    },
+  };
 }

@@ -2,14 +2,13 @@
  * Runs the Worker of this repository on this machine: Miniflare with D1, R2, Queues and Durable Objects on disk.
  * Used by `npm start`, the demo and the end-to-end tests.
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { listPublishLimiters, PUBLISH_PERIOD_SECONDS, type PublishLimits } from "../src/core/publish-limits.ts";
 import { parseSettings } from "../src/env.ts";
 import { loadMiniflare, loadWrangler } from "./load-tools.ts";
-import { applyMigrations } from "./migrate.ts";
+import { applyMigrations, createMigrationMark } from "./migrate.ts";
+import { loadOrCreateSecretsKey } from "./secrets-key.ts";
 import { lockState } from "./state-lock.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -28,6 +27,8 @@ export interface RelayOptions {
   shards?: number;
   /** Worker entry, `src/index.ts` unless a test wraps it. */
   entry?: string;
+  /** How long to wait between two calls of the scheduled handler: a minute, as cron does. */
+  cronIntervalMs?: number;
   /** Gets every line the Worker prints; by default they go to this process's standard output. */
   onLog?: (line: string) => void;
 }
@@ -37,16 +38,15 @@ export interface Relay {
   stop(): Promise<void>;
 }
 
-/** What is used of two types that lean on packages which are not installed. */
-type WranglerOptions = { workerOptions: { bindings?: Record<string, string> } };
-type ScheduledWorker = { scheduled(options: { cron: string }): Promise<unknown> };
+/** What is used of a type that leans on packages which are not installed. */
+type WranglerOptions = { workerOptions: { bindings?: Record<string, string>; compatibilityDate?: string } };
 
 export async function startRelay(options: RelayOptions): Promise<Relay> {
   // Local tracing makes calls of objects ten times slower, and nobody reads it here.
   process.env["X_LOCAL_OBSERVABILITY"] ??= "false";
   process.env["WRANGLER_LOG"] ??= "error";
   const stateDir = resolve(options.stateDir);
-  const unlock = lockState(stateDir);
+  const unlock = await lockState(stateDir);
   return startLocked(options, stateDir, unlock).catch((error: unknown) => {
     unlock();
     throw error;
@@ -66,31 +66,54 @@ async function startLocked(options: RelayOptions, stateDir: string, unlock: () =
   // The Worker would say so too, but only to its first caller.
   const { PUBLISH_LIMITS: publishLimits } = parseSettings(bindings);
   const databases = shardBindings(options.shards ?? 1);
+  const d1Databases = Object.fromEntries(databases.map((name) => [name, { id: name }]));
+  const resourcePersistencePath = join(stateDir, "v3");
+  const [contents] = await Promise.all([
+    bundle(options.entry ?? "src/index.ts"),
+    migrate({ compatibilityDate: workerOptions.compatibilityDate, d1Databases, resourcePersistencePath }),
+  ]);
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       ...workerOptions,
       name: "hooklane",
       bindings,
       ratelimits: limitersOf(publishLimits),
-      d1Databases: Object.fromEntries(databases.map((name) => [name, { id: name }])),
-      modules: [{ type: "ESModule", path: "index.js", contents: await bundle(options.entry ?? "src/index.ts") }],
+      d1Databases,
+      modules: [{ type: "ESModule", path: "index.js", contents }],
       // localhost may resolve to either family; the ready line and the README speak of localhost.
       host: "localhost",
       port: options.port,
       logRequests: false,
       log: new Log(LogLevel.ERROR),
-      resourcePersistencePath: join(stateDir, "v3"),
+      resourcePersistencePath,
+      // For cron, below.
+      unsafeTriggerHandlers: true,
       handleStructuredLogs: ({ message }) => (options.onLog ?? console.log)(message),
+      // Miniflare starts a runtime that has died again, and says nothing. Its objects have forgotten what they were to do next.
+      async unsafeHandleRuntimeRestart() {
+        console.error("The runtime ended unexpectedly and was started again.");
+        await runCron();
+      },
     }),
   );
   const url = await miniflare.ready;
-  for (const name of databases) await applyMigrations(await miniflare.getD1Database(name), join(root, "migrations"));
 
-  const worker = (await miniflare.getWorker()) as unknown as ScheduledWorker;
-  const runCron = () =>
-    worker.scheduled({ cron: "* * * * *" }).catch((error: unknown) => console.error("scheduled handler:", error));
+  /**
+   * By a request rather than by Miniflare's stub of the Worker. A stub blocks this process until the runtime has answered, and
+   * a runtime with much to say waits until this process has read what it printed: then both wait for ever. It would also have
+   * ended with its runtime.
+   */
+  async function runCron() {
+    try {
+      const response = await miniflare.dispatchFetch("http://localhost/cdn-cgi/local/scheduled?cron=*+*+*+*+*");
+      const outcome = await response.text();
+      if (!response.ok) throw new Error(outcome);
+    } catch (error) {
+      console.error("scheduled handler:", error);
+    }
+  }
   await runCron();
-  const cron = setInterval(runCron, CRON_INTERVAL_MS);
+  const cron = setInterval(runCron, options.cronIntervalMs ?? CRON_INTERVAL_MS);
 
   return {
     url: `http://localhost:${url.port}`,
@@ -100,6 +123,31 @@ async function startLocked(options: RelayOptions, stateDir: string, unlock: () =
       unlock();
     },
   };
+}
+
+/**
+ * Brings the databases up to date, before anything else is at work on them and before anybody is answered. In a runtime that
+ * says nothing, since the stubs of databases block: see `runCron`.
+ */
+async function migrate(options: {
+  compatibilityDate: string | undefined;
+  d1Databases: Record<string, { id: string }>;
+  resourcePersistencePath: string;
+}): Promise<void> {
+  const folder = join(root, "migrations");
+  const databases = Object.keys(options.d1Databases);
+  const mark = createMigrationMark(options.resourcePersistencePath, databases, folder);
+  if (mark.isSet()) return;
+  const { convertV4MiniflareOptions, Miniflare } = loadMiniflare();
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({ ...options, name: "migrate", modules: true, script: "export default {}", port: 0 }),
+  );
+  try {
+    for (const name of databases) await applyMigrations(await miniflare.getD1Database(name), folder);
+  } finally {
+    await miniflare.dispose();
+  }
+  mark.set();
 }
 
 /** Of `wrangler.toml` only the names: the numbers are those of the setting. */
@@ -128,16 +176,6 @@ function localSettings(stateDir: string, port: number): Record<string, string> {
     // Miniflare makes up a colo.
     RELAY_REGION: "local",
   };
-}
-
-function loadOrCreateSecretsKey(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    const key = `local:${randomBytes(32).toString("base64")}`;
-    writeFileSync(file, `${key}\n`, { mode: 0o600 });
-    return key;
-  }
 }
 
 async function bundle(entry: string): Promise<string> {

@@ -3,6 +3,8 @@ import { SETTING_NAMES } from "../src/env.ts";
 import { startRelay, type Relay } from "./relay.ts";
 
 const { env } = process;
+const parent = process.ppid;
+const PARENT_CHECK_MS = 500;
 const port = wholeNumber("PORT", 8787, 0, 65_535);
 
 const relay = await start().catch((error: unknown) => {
@@ -16,15 +18,20 @@ const relay = await start().catch((error: unknown) => {
 });
 
 let stopping = false;
+async function stop(): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  await relay.stop();
+  process.exit(0);
+}
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   // Miniflare's own handler would end the process in the middle of the stop, with a code that says it was killed.
   process.removeAllListeners(signal);
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    await relay.stop();
-    process.exit(0);
-  });
+  process.on(signal, stop);
+}
+// npm hands signals on, but for the one that kills it. Whoever sent that meant the relay.
+if (env["npm_lifecycle_event"] === "start") {
+  setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS).unref();
 }
 console.log(`Hooklane ready on ${relay.url}`);
 

@@ -1,10 +1,25 @@
 import { readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createClient, createEndpoint, createTenant, expectStatus, terminalDelivery } from "./support/client.ts";
-import { groupEnded, runningInGroup } from "./support/process-group.ts";
+import {
+  createClient,
+  createEndpoint,
+  createTenant,
+  eventually,
+  expectStatus,
+  publish,
+  terminalDelivery,
+  type TestTenant,
+} from "./support/client.ts";
+import { groupEnded, runningInGroup, runtimeOf } from "./support/process-group.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { createStateDir, startRelayProcess, type StartOptions } from "./support/relay-process.ts";
+import {
+  createStateDir,
+  freePortToKeep,
+  startRelayProcess,
+  type RelayProcess,
+  type StartOptions,
+} from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
 
 let receiver: Receiver;
@@ -21,14 +36,18 @@ async function start(options: StartOptions = {}) {
 
 const order = { type: "order.created", source: "orders", payload: { id: 1 }, idempotency_key: "order-1" };
 
-test("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
-  // As a shell has it: what `npm test` adds to the path is not there.
+/** As a shell has it: what `npm test` adds to the environment is not there. */
+function npmStart(): StartOptions {
   const path = process.env["PATH"]!.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const npmSettings = Object.keys(process.env).filter((name) => name.startsWith("npm_"));
-  const relay = await start({
+  return {
     command: ["npm", "start"],
     env: { ...Object.fromEntries(npmSettings.map((name) => [name, undefined])), PATH: path.join(delimiter) },
-  });
+  };
+}
+
+test("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
+  const relay = await start(npmStart());
   expect(relay.url).toMatch(/^http:\/\/localhost:\d+$/);
   expect(await expectStatus(200, createClient(relay.url, null).get("/health"))).toEqual({ status: "ok" });
   const tenant = await createTenant(relay.url);
@@ -120,4 +139,55 @@ test("a state folder is one relay's: a second is refused and told why, and neith
   const second = await startRelayProcess({ stateDir });
   await second.stop();
   await (await startRelayProcess({ stateDir })).stop();
+});
+
+/** It delivers, on the folder and the port of one that was killed. */
+async function expectStartsAgain(killed: RelayProcess, tenant: TestTenant): Promise<void> {
+  await start({ stateDir: killed.stateDir, port: Number(new URL(killed.url).port) });
+  expect(runningInGroup(killed.group)).toEqual([]);
+  await createEndpoint(tenant, { url: receiver.url });
+  const event = await publish(tenant);
+  expect(await terminalDelivery(tenant, event.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+}
+
+test("when a SIGKILL ends nothing but the relay's own process, the next start ends the runtime that it left behind", async () => {
+  const relay = await startRelayProcess({ port: await freePortToKeep() });
+  const tenant = await createTenant(relay.url);
+  process.kill(relay.group, "SIGKILL");
+  expect(runtimeOf(relay.group)).toBeGreaterThan(0);
+  await expectStartsAgain(relay, tenant);
+});
+
+test("when a SIGKILL ends nothing but npm, the relay ends by itself", async () => {
+  const relay = await startRelayProcess({ ...npmStart(), port: await freePortToKeep() });
+  const tenant = await createTenant(relay.url);
+  process.kill(relay.group, "SIGKILL");
+  await groupEnded(relay.group);
+  await expectStartsAgain(relay, tenant);
+});
+
+/** The relay as `npm start` has it, but that cron comes all the time, and that it says when its process is blocked. */
+const HASTY = `
+  const { wait } = Atomics;
+  Atomics.wait = (...values) => (console.log("blocked"), wait(...values));
+  const { PORT, HOOKLANE_STATE, OPERATOR_TOKEN } = process.env;
+  const options = { port: Number(PORT), stateDir: HOOKLANE_STATE, settings: { OPERATOR_TOKEN }, cronIntervalMs: 50 };
+  import("./scripts/relay.ts")
+    .then(({ startRelay }) => startRelay(options))
+    .then(({ url }) => console.log("Hooklane ready on " + url));`;
+
+test("when a SIGKILL ends nothing but the runtime, the relay starts another and goes on, and so does its clock", async () => {
+  const { stateDir, stop } = await startRelayProcess();
+  await stop();
+  const relay = await start({ command: [process.execPath, "--eval", HASTY], stateDir });
+  const tenant = await createTenant(relay.url);
+  await createEndpoint(tenant, { url: receiver.url });
+  const killed = runtimeOf(relay.group);
+  process.kill(killed, "SIGKILL");
+  await eventually(async () => relay.printed().includes("The runtime ended unexpectedly and was started again."));
+  expect(runtimeOf(relay.group)).not.toBe(killed);
+  const event = await publish(tenant);
+  expect(await terminalDelivery(tenant, event.deliveries[0].id)).toMatchObject({ status: "succeeded" });
+  // A runtime that has printed much waits for the process to read it: blocked by a call of the runtime, it would wait for ever.
+  expect(relay.printed()).not.toContain("blocked");
 });

@@ -34,6 +34,8 @@ export interface StartOptions {
   env?: Record<string, string | undefined>;
   /** What to run instead of the start script itself. */
   command?: [file: string, ...args: string[]];
+  /** Called as soon as it runs, long before it is ready, with what kills it. */
+  spawned?: (kill: RelayProcess["kill"]) => void;
 }
 
 /** Starts the real relay, as `npm start` does, in a process group of its own on a free port. */
@@ -48,6 +50,20 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
     env: { ...process.env, OPERATOR_TOKEN, PORT: String(port), HOOKLANE_STATE: stateDir, ...options.env },
   });
   running.add(child);
+  const ended = async (signal: () => void) => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, "exit");
+      signal();
+      await exit;
+    }
+    running.delete(child);
+    return child.exitCode;
+  };
+  const kill = async () => {
+    await ended(() => process.kill(-child.pid!, "SIGKILL"));
+    await groupEnded(child.pid!);
+  };
+  options.spawned?.(kill);
   let printed = "";
   const url = await new Promise<string>((ready, failed) => {
     const read = (chunk: Buffer) => {
@@ -59,15 +75,6 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
     child.stderr!.on("data", read);
     child.once("exit", (code) => failed(new Error(`The relay exited with ${code}:\n${printed}`)));
   });
-  const ended = async (signal: () => void) => {
-    if (child.exitCode === null && child.signalCode === null) {
-      const exit = once(child, "exit");
-      signal();
-      await exit;
-    }
-    running.delete(child);
-    return child.exitCode;
-  };
   logs.push(() => printed);
   return {
     url,
@@ -75,10 +82,7 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
     group: child.pid!,
     printed: () => printed,
     stop: (signal = "SIGTERM") => ended(() => child.kill(signal)),
-    async kill() {
-      await ended(() => process.kill(-child.pid!, "SIGKILL"));
-      await groupEnded(child.pid!);
-    },
+    kill,
   };
 }
 
@@ -89,8 +93,27 @@ export function createStateDir(): string {
 }
 
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
+  return (await portIfFree(0))!;
+}
+
+/**
+ * A port that stays free while a relay is restarted: none of those that the system gives to outgoing connections, of which
+ * there are many while tests run.
+ */
+export async function freePortToKeep(): Promise<number> {
+  for (;;) {
+    const port = await portIfFree(20_000 + Math.floor(Math.random() * 12_000));
+    if (port !== null) return port;
+  }
+}
+
+async function portIfFree(wanted: number): Promise<number | null> {
+  const server = createServer().listen(wanted, "127.0.0.1");
+  const taken = await once(server, "listening").then(
+    () => false,
+    () => true,
+  );
+  if (taken) return null;
   const { port } = server.address() as { port: number };
   server.close();
   await once(server, "close");
