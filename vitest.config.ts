@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
@@ -68,6 +69,19 @@ export default defineConfig({
     onConsoleLog: (log) => (/"event":"(request|attempt)"/.test(log) ? false : undefined),
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...PATIENT } },
+      {
+        // The real engine on SQLite and a clock of its own, in Node: thousands of histories where the runtime would run dozens.
+        resolve: {
+          alias: { "cloudflare:workers": resolve(import.meta.dirname, "test/histories/support/cloudflare-workers.ts") },
+        },
+        test: {
+          name: "histories",
+          include: ["test/histories/**/*.test.ts"],
+          setupFiles: ["test/histories/support/isolate-memory.ts"],
+          globalSetup: ["test/histories/support/totals.ts"],
+          ...PATIENT,
+        },
+      },
       await workerdProject("workerd", 1),
       await workerdProject("workerd-shards", 2),
       {

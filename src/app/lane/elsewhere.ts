@@ -37,3 +37,9 @@ export async function lookElsewhere(
     wakeBy(state, now + ELSEWHERE_CHECK_MS);
   }
 }
+
+/** What was found in another mode takes no room in this one; whoever comes back to that asks anew. */
+export function forgetElsewhere(state: LaneState): void {
+  state.elsewhere = new Map();
+  state.elsewhereAsOf = null;
+}

@@ -3,7 +3,7 @@ import { beginningsOf } from "../../core/lane-pace.ts";
 import { capacityOf, peakPayloadBytes, selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
-import { ELSEWHERE_CHECK_MS, lookElsewhere } from "./elsewhere.ts";
+import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
 import { hasRoom } from "./has-room.ts";
 import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
@@ -91,7 +91,8 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
 
   wakeForHolds(state, view, settings);
   // Of a strict lane the head alone may be under way, and its claim proves that.
-  if (settings.orderingMode !== "strict") await lookElsewhere(deps, state, settings, now);
+  if (settings.orderingMode === "strict") forgetElsewhere(state);
+  else await lookElsewhere(deps, state, settings, now);
   // Where a rate counts every start, each has to be let through on its own.
   const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
   const heads = view.lanes.map((lane) => toHead(state, lane, reach, now));

@@ -41,3 +41,20 @@ test("a higher cap is seen within five seconds while all places are taken, by it
     expect(scene.names()).toEqual(isElsewhere ? ["b0"] : ["a0", "b0"]);
   }
 });
+
+test("what others had under way in another mode does not stop a lane that has become strict", async () => {
+  const scene = laneScene({ orderingMode: "keyed" });
+  scene.add("a", ["a0"]);
+  scene.add("b", ["b0"]);
+  const lease = { status: "processing" as const, token: "another", attemptCount: 1, lockedUntil: T0 + 45_000 };
+  Object.assign(scene.row("a0"), lease);
+  await scene.wake();
+  await scene.runFor(100);
+  // One lane now, and what was under way has ended.
+  Object.assign(scene.settings, { orderingMode: "strict", revision: 2 });
+  Object.assign(scene.row("a0"), { status: "succeeded", token: null, lockedUntil: null, laneKey: "" });
+  scene.add("", ["c0", "c1"]);
+  await scene.wake();
+  await scene.runFor(10 * SECOND_MS);
+  expect(scene.names()).toEqual(["b0", "c0", "c1"]);
+});
