@@ -28,6 +28,7 @@ import { createAuthLedger } from "./storage/ledger/authenticate.ts";
 import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
+import { createHealthLedger } from "./storage/ledger/health.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
@@ -88,6 +89,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createReadLedger(db),
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
+    ...createHealthLedger(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,

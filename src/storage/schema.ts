@@ -138,6 +138,9 @@ export const endpoint = sqliteTable(
     disabledReason: text("disabled_reason"),
     createdAt: integer("created_at").notNull(),
     deletedAt: integer("deleted_at"),
+    failingSince: integer("failing_since"),
+    failureNotedAt: integer("failure_noted_at"),
+    disableAfterFailingSeconds: integer("disable_after_failing_seconds").default(432000),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
@@ -190,6 +193,7 @@ export const subscription = sqliteTable(
     index("subscription_living")
       .on(t.tenantId, t.createdAt, t.id)
       .where(sql`deleted_at is null`),
+    index("subscription_endpoint").on(t.endpointId, t.deletedAt, t.createdAt),
   ],
 );
 

@@ -3,6 +3,7 @@ import { createEndpoint } from "../../app/endpoint/create-endpoint.ts";
 import { deleteEndpoint } from "../../app/endpoint/delete-endpoint.ts";
 import { listSecrets } from "../../app/endpoint/list-secrets.ts";
 import { getEndpoint, listEndpoints } from "../../app/endpoint/read-endpoint.ts";
+import { getHealth } from "../../app/endpoint/read-health.ts";
 import { rotateSecret } from "../../app/endpoint/rotate-secret.ts";
 import { getLane } from "../../app/lane/read-lane.ts";
 import { moveLane } from "../../app/lane/move-lane.ts";
@@ -14,6 +15,7 @@ import { updateEndpoint } from "../../app/endpoint/update-endpoint.ts";
 import type { HttpContext } from "../context.ts";
 import { presentAttempt } from "../present/delivery.ts";
 import { presentCreatedEndpoint, presentEndpoint } from "../present/endpoint.ts";
+import { presentHealth } from "../present/health.ts";
 import { presentPage } from "../present/page.ts";
 import { presentListedSecret, presentRotatedSecret } from "../present/secret.ts";
 import { readJson, readNothing, readQuery } from "../request.ts";
@@ -45,6 +47,9 @@ export const endpointRoutes = new Hono<HttpContext>()
     const { delivery, attempt } = await testEndpoint(c.var.deps, c.var.principal, c.req.param("id"), colo);
     return c.json(presentAttempt(delivery, attempt));
   })
+  .get("/:id/health", async (c) =>
+    c.json(presentHealth(await getHealth(c.var.deps, c.var.principal, c.req.param("id")))),
+  )
   .get("/:id/lane", async (c) => c.json(presentLane(await getLane(c.var.deps, c.var.principal, c.req.param("id")))))
   .post("/:id/lane/skip", async (c) => {
     const lane = await skipHead(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));

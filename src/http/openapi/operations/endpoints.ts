@@ -6,6 +6,7 @@ import { UpdateEndpointInput } from "../../../app/endpoint/update-endpoint.ts";
 import { SkipHeadInput } from "../../../app/lane/skip-head.ts";
 import { AttemptAnswer } from "../../present/delivery.ts";
 import { CreatedEndpointAnswer, EndpointAnswer } from "../../present/endpoint.ts";
+import { HealthAnswer } from "../../present/health.ts";
 import { LaneAnswer } from "../../present/lane.ts";
 import { pageOf } from "../../present/page.ts";
 import { ListedSecretAnswer, RotatedSecretAnswer } from "../../present/secret.ts";
@@ -62,6 +63,15 @@ export const endpointOperations: Operation[] = [
     description: "Past its lane, cap, rate, pause and disabling; it is on record like any other, and not tried again.",
     answers: { 200: answer("The attempt.", AttemptAnswer) },
     problems: ["destination_blocked", "tenant_suspended"],
+  }),
+  act(ENDPOINT, "health", {
+    id: "getEndpointHealth",
+    method: "get",
+    access: "read",
+    body: undefined,
+    summary: "Look at how an endpoint does, by its recent attempts",
+    description: "Computed when it is asked for, from at most 100 answered attempts. Nothing is decided by it.",
+    answers: { 200: answer("The health as it is now.", HealthAnswer) },
   }),
   act(ENDPOINT, "lane", {
     id: "getLane",
