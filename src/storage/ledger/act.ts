@@ -2,6 +2,7 @@ import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { redateNextHead } from "./block.ts";
 import { LANE_KEY } from "./lane-key.ts";
+import { raiseDisabled, ringFor, type OutboxBell } from "./raise.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
 /** Of the lane of event `e` at endpoint `ep`. */
@@ -13,7 +14,7 @@ const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no
 const CHUNK = 500;
 
 /** What operators and endpoint changes do to deliveries. */
-export function createActLedger(db: D1Database) {
+export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
   return {
     /** Makes a pending delivery due now; order, cap and rate still apply. False when it is not pending, or held. */
     async makeDue(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
@@ -125,7 +126,8 @@ export function createActLedger(db: D1Database) {
      * that a pause had stopped run from here, and not as if there had been none.
      */
     async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void> {
-      await db.batch([
+      const results = await db.batch([
+        raiseDisabled(db, tenantId, endpointId, reason, now, null),
         db
           .prepare(
             `update endpoint set disabled_at = ?3, last_disabled_at = ?3, disabled_reason = ?4, revision = revision + 1,
@@ -135,6 +137,7 @@ export function createActLedger(db: D1Database) {
           .bind(tenantId, endpointId, now, reason),
         db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
       ]);
+      ringFor(bell, results);
     },
 
     /** Pauses an endpoint that is not paused, or ends the pause of one that is. */

@@ -1,5 +1,6 @@
 import type { TenantDeliveryRef } from "./deliver.ts";
 import { blockLane } from "./block.ts";
+import { raiseDeadLetter, raiseDisabled, ringFor, type OutboxBell } from "./raise.ts";
 
 /** How an attempt ended, and what its delivery does next. */
 export interface Closing extends TenantDeliveryRef {
@@ -26,7 +27,7 @@ export interface Closing extends TenantDeliveryRef {
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 
-export function createCloseLedger(db: D1Database) {
+export function createCloseLedger(db: D1Database, bell: OutboxBell = () => {}) {
   return {
     /**
      * Closes attempts and moves their deliveries in one batch; done twice it changes nothing. An attempt is closed while
@@ -34,7 +35,7 @@ export function createCloseLedger(db: D1Database) {
      * delivery that is still open (rule 7).
      */
     async closeAttempts(closings: Closing[]): Promise<void> {
-      await db.batch(closings.flatMap((closing) => closingStatements(db, closing)));
+      ringFor(bell, await db.batch(closings.flatMap((closing) => closingStatements(db, closing))));
     },
 
     /** The closed attempts of a delivery before `attemptNumber`, newest first. Primary key. */
@@ -60,6 +61,7 @@ export function createCloseLedger(db: D1Database) {
 export function closingStatements(db: D1Database, closing: Closing): D1PreparedStatement[] {
   return [
     closeAttempt(db, closing),
+    ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, closing.attempt.respondedAt)] : []),
     ...(closing.disable ? disableEndpoint(db, closing, closing.disable) : []),
@@ -94,6 +96,13 @@ function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
 /** A deleted endpoint gets no further attempt: what was under way when it went ends with it. */
 const IS_DELETED = `exists (
   select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.deleted_at is not null)`;
+
+/** Under the condition of `moveDelivery`. */
+function raiseEnd(db: D1Database, closing: Closing, finalOutcome: string): D1PreparedStatement {
+  const { attempt, token } = closing;
+  const death = { finalOutcome, at: attempt.respondedAt, attempt };
+  return raiseDeadLetter(db, closing, death, "d.terminal_at is null and d.token = ?5", token);
+}
 
 function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
   const { delivery, attempt, token } = closing;
@@ -142,19 +151,21 @@ function disableEndpoint(
   closing: Closing,
   { url, reason }: { url: string; reason: string },
 ): D1PreparedStatement[] {
+  const { tenantId, endpointId, eventId, attempt } = closing;
   return [
+    raiseDisabled(db, tenantId, endpointId, reason, attempt.respondedAt, { eventId, url }),
     db
       .prepare(
         `update tenant set revision = revision + 1 where id = ?1 and exists (
            select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.url = ?3 and e.disabled_at is null)`,
       )
-      .bind(closing.tenantId, closing.endpointId, url),
+      .bind(tenantId, endpointId, url),
     db
       .prepare(
         `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1,
            resumed_at = iif(paused_at is null, resumed_at, ?4)
          where tenant_id = ?1 and id = ?2 and url = ?3 and disabled_at is null and deleted_at is null`,
       )
-      .bind(closing.tenantId, closing.endpointId, url, closing.attempt.respondedAt, reason),
+      .bind(tenantId, endpointId, url, attempt.respondedAt, reason),
   ];
 }
