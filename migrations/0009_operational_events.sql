@@ -15,3 +15,5 @@ create table operational_event (
 create index subscription_operational on subscription (tenant_id, event_type_pattern)
   where deleted_at is null and disabled_at is null
     and event_type_pattern >= 'hooklane.' and event_type_pattern < 'hooklane/';
+-- The time of failing (failing_since) that was told of: each is, once.
+alter table endpoint add column failing_told_since integer;

@@ -5,7 +5,11 @@ const SEGMENT = /^[A-Za-z0-9_-]+$/;
 const OPERATIONAL_PREFIX = "hooklane.";
 
 /** What the relay itself tells of. A new one goes here, and into docs/contract.md. */
-export const OPERATIONAL_EVENT_TYPES = ["hooklane.delivery.dead_letter", "hooklane.endpoint.disabled"] as const;
+export const OPERATIONAL_EVENT_TYPES = [
+  "hooklane.delivery.dead_letter",
+  "hooklane.endpoint.disabled",
+  "hooklane.endpoint.failing",
+] as const;
 export type OperationalEventType = (typeof OPERATIONAL_EVENT_TYPES)[number];
 
 /** Every pattern under `hooklane.` that matches something: there are few, so SQL can ask for them by name. */

@@ -62,6 +62,10 @@ export interface Endpoint {
   disabledAt: number | null;
   lastDisabledAt: number | null;
   disabledReason: string | null;
+  /** Since when it has had nothing but failures; null while its last answer was a success, or there was none. */
+  failingSince: number | null;
+  /** How long that may go on before it is disabled; null for ever. */
+  disableAfterFailingSeconds: number | null;
   createdAt: number;
 }
 
@@ -184,7 +188,9 @@ export interface PageRequest {
 }
 
 /** The settings of an endpoint that a change may touch beside its policy; what is absent stays. */
-export type EndpointChanges = Partial<Pick<Endpoint, "url" | "name" | "payloadFormat" | "headers">>;
+export type EndpointChanges = Partial<
+  Pick<Endpoint, "url" | "name" | "payloadFormat" | "headers" | "disableAfterFailingSeconds">
+>;
 
 /** The settings that decide how an endpoint's deliveries are routed and paced; what is absent stays. */
 export type RoutingChanges = Partial<

@@ -37,6 +37,13 @@ export function operationalPayload({ type, facts, raisedAt }: RaisedEvent): Reco
       };
     case "hooklane.endpoint.disabled":
       return { endpoint_id: facts["endpoint_id"], reason: facts["reason"], disabled_at: formatTime(raisedAt) };
+    case "hooklane.endpoint.failing":
+      return {
+        endpoint_id: facts["endpoint_id"],
+        failing_since: formatTime(facts["failing_since"]),
+        last_status_code: facts["last_status_code"],
+        last_error_class: facts["last_error_class"],
+      };
   }
 }
 

@@ -138,6 +138,10 @@ export const endpoint = sqliteTable(
     disabledReason: text("disabled_reason"),
     createdAt: integer("created_at").notNull(),
     deletedAt: integer("deleted_at"),
+    failingSince: integer("failing_since"),
+    failureNotedAt: integer("failure_noted_at"),
+    disableAfterFailingSeconds: integer("disable_after_failing_seconds").default(432000),
+    failingToldSince: integer("failing_told_since"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
@@ -195,6 +199,7 @@ export const subscription = sqliteTable(
       .where(
         sql`deleted_at is null and disabled_at is null and event_type_pattern >= 'hooklane.' and event_type_pattern < 'hooklane/'`,
       ),
+    index("subscription_endpoint").on(t.endpointId, t.deletedAt, t.createdAt),
   ],
 );
 

@@ -46,6 +46,10 @@ export interface LoadedDelivery extends DeliveryRef {
     deletedAt: number | null;
     route: "queue" | "lane";
     laneGeneration: number;
+    /** From when on one more failure may disable it; null while nothing does. */
+    disablesAt: number | null;
+    /** Since when it has had nothing but failures. */
+    failingSince: number | null;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
 }

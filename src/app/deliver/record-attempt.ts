@@ -1,4 +1,5 @@
 import { decideAfterAttempt, type NextStep } from "../../core/delivery-end.ts";
+import { clockMark, mayDisable, mayTellOfFailing, type ClockMark } from "../../core/failing-clock.ts";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import { classifyOutcome, type AttemptOutcome } from "../../core/outcome.ts";
 import { comparesAnswers } from "../../core/retry-policy.ts";
@@ -24,7 +25,8 @@ interface Closing extends DeliveryRef {
   delivery:
     | { status: "succeeded" | "dead_letter"; finalOutcome: string }
     | { status: "pending"; nextAttemptAt: number; failureCount: number; relayFaultCount: number };
-  disable: { url: string; reason: string } | null;
+  disable: { url: string; reason: "gone" | "failing" } | null;
+  clock: { mark: ClockMark; url: string; requestedAt: number; mayTell: boolean } | null;
 }
 
 interface PastAnswer {
@@ -117,6 +119,11 @@ function countWhile<T>(items: T[], holds: (item: T) => boolean): number {
 
 function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextStep): Closing {
   const { tenantId, eventId, endpointId, replayNo, attemptNumber, token, respondedAt } = report;
+  const { endpointUrl: url, requestedAt } = report;
+  const mark = clockMark(outcome, { ...report, isTestSend: report.isLast ?? false, isRetried: step.next === "retry" });
+  const isGone = step.next === "dead_letter" && step.disableEndpoint;
+  const isFailing = mark !== null && mark !== "success" && mayDisable(report.disablesAt ?? null, requestedAt);
+  const mayTell = !isGone && mayTellOfFailing(report.failingSince ?? null, requestedAt);
   return {
     tenantId,
     eventId,
@@ -136,7 +143,8 @@ function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextSte
       partnerRequestId: report.partnerRequestId,
     },
     delivery: toMove(step),
-    disable: step.next === "dead_letter" && step.disableEndpoint ? { url: report.endpointUrl, reason: "gone" } : null,
+    disable: isGone ? { url, reason: "gone" } : isFailing ? { url, reason: "failing" } : null,
+    clock: mark && { mark, url, requestedAt, mayTell },
   };
 }
 

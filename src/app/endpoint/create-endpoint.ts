@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_DISABLE_AFTER_FAILING_SECONDS } from "../../core/failing-clock.ts";
 import { createId } from "../../core/ids.ts";
 import { routeOf } from "../../core/lane.ts";
 import type { Endpoint } from "../../core/model.ts";
@@ -49,6 +50,11 @@ export async function createEndpoint(
     disabledAt: null,
     lastDisabledAt: null,
     disabledReason: null,
+    failingSince: null,
+    disableAfterFailingSeconds:
+      input.disable_after_failing_seconds === undefined
+        ? DEFAULT_DISABLE_AFTER_FAILING_SECONDS
+        : input.disable_after_failing_seconds,
     createdAt: now,
   } satisfies Omit<Endpoint, "route">;
   const endpoint: Endpoint = { ...settings, route: routeOf(settings) };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
+import { MAX_DISABLE_AFTER_FAILING_SECONDS, MIN_DISABLE_AFTER_FAILING_SECONDS } from "../../core/failing-clock.ts";
 import { MAX_RATE_PER_SECOND } from "../../core/lane-pace.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { invalidField } from "../app-error.ts";
@@ -30,6 +31,11 @@ export const ENDPOINT_FIELDS = {
   headers: HeadersInput.nullish(),
   timeout_ms: z.int().min(1000).max(30_000).optional(),
   on_exhausted: z.enum(["advance", "block"]).optional(),
+  disable_after_failing_seconds: z
+    .int()
+    .min(MIN_DISABLE_AFTER_FAILING_SECONDS)
+    .max(MAX_DISABLE_AFTER_FAILING_SECONDS)
+    .nullish(),
 };
 
 /** The URL in the form it is stored and called in. */

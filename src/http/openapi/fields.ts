@@ -62,7 +62,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   paused_at: "Since when it is paused; null when it is not.",
   disabled_at: "Since when it is disabled; null when it is not.",
   last_disabled_at: "When it was last disabled; outlives enabling.",
-  disabled_reason: "`operator`, or `gone` after a 410.",
+  disabled_reason: "`operator`, `gone` after a 410, or `failing` after nothing but failures for too long.",
+  failing_since:
+    "Since when it has had nothing but failures; null while its last answer was a success, or there was none.",
+  disable_after_failing_seconds: "How long it may have nothing but failures before it is disabled; null: for ever.",
   secret: "`whsec_…`, base64 of 32 bytes: signs the endpoint's requests. Shown only where this says so.",
   active_from: "From when it signs.",
   active_until: "Until when it signs; null while no rotation has set its end.",

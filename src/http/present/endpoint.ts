@@ -25,7 +25,9 @@ export const EndpointAnswer = z
     paused_at: time.nullable(),
     disabled_at: time.nullable(),
     last_disabled_at: time.nullable(),
-    disabled_reason: known(["operator", "gone"]).nullable(),
+    disabled_reason: known(["operator", "gone", "failing"]).nullable(),
+    failing_since: time.nullable(),
+    disable_after_failing_seconds: z.int().nullable(),
     created_at: time,
   })
   .register(ANSWERS, { id: "Endpoint" });
@@ -56,6 +58,8 @@ export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
     disabled_at: presentTime(endpoint.disabledAt),
     last_disabled_at: presentTime(endpoint.lastDisabledAt),
     disabled_reason: endpoint.disabledReason,
+    failing_since: presentTime(endpoint.failingSince),
+    disable_after_failing_seconds: endpoint.disableAfterFailingSeconds,
     created_at: formatTime(endpoint.createdAt),
   };
 }

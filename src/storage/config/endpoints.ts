@@ -35,6 +35,8 @@ const columns = {
   disabledAt: endpoint.disabledAt,
   lastDisabledAt: endpoint.lastDisabledAt,
   disabledReason: endpoint.disabledReason,
+  failingSince: endpoint.failingSince,
+  disableAfterFailingSeconds: endpoint.disableAfterFailingSeconds,
   createdAt: endpoint.createdAt,
   policy: retryPolicy.policy,
 };
@@ -211,6 +213,10 @@ function changedColumns(changes: EndpointChanges) {
     name: orKeep(changes.name, endpoint.name),
     headers: orKeep(changes.headers && formatStoredHeaders(changes.headers), endpoint.headers),
     payloadFormat: orKeep(changes.payloadFormat, endpoint.payloadFormat),
+    disableAfterFailingSeconds: orKeep(changes.disableAfterFailingSeconds, endpoint.disableAfterFailingSeconds),
+    // What another URL did says nothing of this one.
+    failingSince: sql`iif(${endpoint.url} = ${changes.url ?? endpoint.url}, ${endpoint.failingSince}, null)`,
+    failureNotedAt: sql`iif(${endpoint.url} = ${changes.url ?? endpoint.url}, ${endpoint.failureNotedAt}, null)`,
     revision: sql`${endpoint.revision} + 1`,
   };
 }

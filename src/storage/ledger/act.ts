@@ -1,8 +1,9 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { redateNextHead } from "./block.ts";
+import { disableEndpoint } from "./disable.ts";
 import { LANE_KEY } from "./lane-key.ts";
-import { raiseDisabled, ringFor, type OutboxBell } from "./raise.ts";
+import { ringFor, type OutboxBell } from "./raise.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
 /** Of the lane of event `e` at endpoint `ep`. */
@@ -121,23 +122,9 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
       return results.at(-3)!.results[0]?.replay_no ?? null;
     },
 
-    /**
-     * Disables an endpoint that is not, under a new revision of its own and of its tenant. Clocks run on while it is: those
-     * that a pause had stopped run from here, and not as if there had been none.
-     */
+    /** By an operator's word, whatever its URL. */
     async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void> {
-      const results = await db.batch([
-        raiseDisabled(db, tenantId, endpointId, reason, now, null),
-        db
-          .prepare(
-            `update endpoint set disabled_at = ?3, last_disabled_at = ?3, disabled_reason = ?4, revision = revision + 1,
-               resumed_at = iif(paused_at is null, resumed_at, ?3)
-             where tenant_id = ?1 and id = ?2 and disabled_at is null and deleted_at is null`,
-          )
-          .bind(tenantId, endpointId, now, reason),
-        db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenantId),
-      ]);
-      ringFor(bell, results);
+      ringFor(bell, await db.batch(disableEndpoint(db, { tenantId, endpointId, url: null, reason, now, by: null })));
     },
 
     /** Pauses an endpoint that is not paused, or ends the pause of one that is. */
@@ -171,7 +158,8 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
       await db.batch([
         db
           .prepare(
-            `update endpoint set disabled_at = null, disabled_reason = null, revision = revision + 1
+            `update endpoint set disabled_at = null, disabled_reason = null, failing_since = null, failure_noted_at = null,
+               revision = revision + 1
              where tenant_id = ?1 and id = ?2 and disabled_at is not null and deleted_at is null`,
           )
           .bind(tenantId, endpointId),

@@ -1,6 +1,9 @@
+import type { ClockMark } from "../../core/failing-clock.ts";
 import type { TenantDeliveryRef } from "./deliver.ts";
 import { blockLane } from "./block.ts";
-import { raiseDeadLetter, raiseDisabled, ringFor, type OutboxBell } from "./raise.ts";
+import { disableEndpoint } from "./disable.ts";
+import { clockStatements } from "./failing-clock.ts";
+import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
 
 /** How an attempt ended, and what its delivery does next. */
 export interface Closing extends TenantDeliveryRef {
@@ -21,8 +24,10 @@ export interface Closing extends TenantDeliveryRef {
   delivery:
     | { status: "succeeded" | "dead_letter"; finalOutcome: string }
     | { status: "pending"; nextAttemptAt: number; failureCount: number; relayFaultCount: number };
-  /** Disables the endpoint, unless it has another URL by now than the request went to. */
-  disable: { url: string; reason: string } | null;
+  /** Disables the endpoint, unless it has another URL by now than the request went to, or its clock says no. */
+  disable: { url: string; reason: "gone" | "failing" } | null;
+  /** What the attempt says of the endpoint; null when that is nothing. */
+  clock: { mark: ClockMark; url: string; requestedAt: number; mayTell: boolean } | null;
 }
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
@@ -59,12 +64,16 @@ export function createCloseLedger(db: D1Database, bell: OutboxBell = () => {}) {
 
 /** Both halves of the close, and what else its delivery's end brings with it. */
 export function closingStatements(db: D1Database, closing: Closing): D1PreparedStatement[] {
+  const { tenantId, endpointId, eventId, disable, attempt } = closing;
   return [
+    ...clockStatements(db, closing),
     closeAttempt(db, closing),
     ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
-    ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, closing.attempt.respondedAt)] : []),
-    ...(closing.disable ? disableEndpoint(db, closing, closing.disable) : []),
+    ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, attempt.respondedAt)] : []),
+    ...(disable?.reason === "gone"
+      ? disableEndpoint(db, { tenantId, endpointId, ...disable, now: attempt.respondedAt, by: eventId })
+      : []),
   ];
 }
 
@@ -144,28 +153,4 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
       attempt.statusCode,
       attempt.errorClass,
     );
-}
-
-function disableEndpoint(
-  db: D1Database,
-  closing: Closing,
-  { url, reason }: { url: string; reason: string },
-): D1PreparedStatement[] {
-  const { tenantId, endpointId, eventId, attempt } = closing;
-  return [
-    raiseDisabled(db, tenantId, endpointId, reason, attempt.respondedAt, { eventId, url }),
-    db
-      .prepare(
-        `update tenant set revision = revision + 1 where id = ?1 and exists (
-           select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?2 and e.url = ?3 and e.disabled_at is null)`,
-      )
-      .bind(tenantId, endpointId, url),
-    db
-      .prepare(
-        `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1,
-           resumed_at = iif(paused_at is null, resumed_at, ?4)
-         where tenant_id = ?1 and id = ?2 and url = ?3 and disabled_at is null and deleted_at is null`,
-      )
-      .bind(tenantId, endpointId, url, attempt.respondedAt, reason),
-  ];
 }

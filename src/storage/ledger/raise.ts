@@ -1,6 +1,7 @@
 import { patternsMatching, type OperationalEventType } from "../../core/event-type.ts";
 import { deliveryId } from "../../core/ids.ts";
 import type { TenantDeliveryRef } from "./deliver.ts";
+import type { Condition, Disabling } from "./disable.ts";
 
 /*
  * Notes of transitions, for the outbox of operational events. Each stands in the batch of its transition, before the statement
@@ -66,23 +67,55 @@ export function raiseDeadLetter(
     );
 }
 
-/** `by`: the delivery that disables it, and the URL without which it does not; null when an operator does. */
+/** Under the condition of `disableEndpoint`, which has the same parameters. */
 export function raiseDisabled(
   db: D1Database,
-  tenantId: string,
-  endpointId: string,
-  reason: string,
-  now: number,
-  by: { eventId: string; url: string } | null,
+  { tenantId, endpointId, url, reason, now, by }: Disabling,
+  condition: Condition,
 ): D1PreparedStatement {
-  const from = `endpoint ep where ep.tenant_id = ?1 and ep.id = ?2 and ep.disabled_at is null and ep.deleted_at is null
-    and (?5 is null or ep.url = ?5 and exists (
-      select 1 from event e where e.tenant_id = ?1 and e.id = ?6 and ${IS_OF_PRODUCER}))`;
+  const isOfProducer = `exists (select 1 from event e where e.tenant_id = ?1 and e.id = ?${6 + condition.parameters.length}
+    and ${IS_OF_PRODUCER})`;
+  const from = `endpoint ep where ep.tenant_id = ?1 and ep.id = ?2 and ep.url = coalesce(?3, ep.url)
+    and ep.disabled_at is null and ep.deleted_at is null and ${condition.sql} and ${by === null ? "true" : isOfProducer}`;
   // The revision that disabling it makes.
   const id = "'disabled:' || ep.id || ':' || (ep.revision + 1)";
   return db
-    .prepare(note("hooklane.endpoint.disabled", "?3", id, "'endpoint_id', ep.id, 'reason', ?4", from))
-    .bind(tenantId, endpointId, now, reason, by?.url ?? null, by?.eventId ?? null);
+    .prepare(note("hooklane.endpoint.disabled", "?4", id, "'endpoint_id', ep.id, 'reason', ?5", from))
+    .bind(tenantId, endpointId, url, now, reason, ...condition.parameters, ...(by === null ? [] : [by]));
+}
+
+/**
+ * Notes once that an endpoint has had nothing but failures for a while, with `condition` on its row `ep` and its parameters from
+ * ?7 on: the time of failing that was told of stands in the row.
+ */
+export function raiseFailing(
+  db: D1Database,
+  {
+    tenantId,
+    endpointId,
+    eventId,
+    attempt,
+  }: TenantDeliveryRef & {
+    attempt: { respondedAt: number; statusCode: number | null; errorClass: string | null };
+  },
+  condition: Condition,
+): D1PreparedStatement[] {
+  const facts = `'endpoint_id', ep.id, 'failing_since', ep.failing_since, 'last_status_code', ?4, 'last_error_class', ?5`;
+  const from = `endpoint ep cross join event e on e.tenant_id = ?1 and e.id = ?6 and ${IS_OF_PRODUCER}
+    where ep.tenant_id = ?1 and ep.id = ?2 and ep.failing_since is not ep.failing_told_since
+      and ep.disabled_at is null and ep.deleted_at is null and ${condition.sql}`;
+  const id = "'failing:' || ep.id || ':' || ep.failing_since";
+  const { respondedAt, statusCode, errorClass } = attempt;
+  return [
+    db
+      .prepare(note("hooklane.endpoint.failing", "?3", id, facts, from))
+      .bind(tenantId, endpointId, respondedAt, statusCode, errorClass, eventId, ...condition.parameters),
+    db
+      .prepare(
+        "update endpoint set failing_told_since = failing_since where tenant_id = ? and id = ? and changes() > 0",
+      )
+      .bind(tenantId, endpointId),
+  ];
 }
 
 /** Rings for the tenants for which a batch has noted something. */

@@ -16,6 +16,7 @@ type Routing = Pick<
   | "name"
   | "payloadFormat"
   | "headers"
+  | "disableAfterFailingSeconds"
 >;
 
 /** Deliveries whose doorbells ring at once after a move to queues; the watchdog rings for the rest. */
@@ -46,7 +47,9 @@ export function createRerouteLedger(db: D1Database) {
           .prepare(
             `update endpoint set ordering_mode = ?4, concurrency_cap = ?5, rate_limit_per_second = ?6,
                max_head_hold_seconds = ?7, on_exhausted = ?8, timeout_ms = ?9, route = ?10, url = ?11, name = ?12,
-               payload_format = ?13, headers = ?14, revision = revision + 1
+               payload_format = ?13, headers = ?14, disable_after_failing_seconds = ?15,
+               failing_since = iif(url = ?11, failing_since, null),
+               failure_noted_at = iif(url = ?11, failure_noted_at, null), revision = revision + 1
              where tenant_id = ?1 and id = ?2 and revision = ?3 and deleted_at is null
              returning id`,
           )
@@ -65,6 +68,7 @@ export function createRerouteLedger(db: D1Database) {
             routing.name,
             routing.payloadFormat,
             formatStoredHeaders(routing.headers),
+            routing.disableAfterFailingSeconds,
           ),
       ]);
       if (results.at(-1)!.results.length === 0) return null;

@@ -98,6 +98,44 @@ describe("each outcome", () => {
   });
 });
 
+describe("the clock of the endpoint", () => {
+  const { endpointUrl: url, requestedAt } = attemptReport();
+  test.each<[string, Partial<AttemptReport>, "success" | "failure" | "first_failure" | null]>([
+    ["200", { wire: answered(200) }, "success"],
+    ["a first 503, which is tried again", { wire: answered(503) }, "first_failure"],
+    ["a second 503", { wire: answered(503), failureCount: 1 }, "failure"],
+    ["a first 503, which is not", { wire: answered(503), policy: { ...POLICY, max_attempts: 1 } }, "failure"],
+    ["410", { wire: answered(410) }, "failure"],
+    ["a fault of ours", { wire: { kind: "internal" } }, null],
+    ["a lease that ran out", { wire: { kind: "abandoned" } }, null],
+    ["a test send", { wire: answered(503), isLast: true }, null],
+  ])("is told of %s", async (_name, over, mark) => {
+    expect((await record(over)).closing.clock).toEqual(mark && { mark, url, requestedAt, mayTell: false });
+  });
+
+  test.each<[string, Partial<AttemptReport>, string | null]>([
+    ["has run out", { disablesAt: requestedAt }, "failing"],
+    ["runs out a millisecond later", { disablesAt: requestedAt + 1 }, null],
+    ["does not run", { disablesAt: null }, null],
+    ["is not known to the report", {}, null],
+    ["has run out, and this is a success", { disablesAt: 1, wire: answered(200) }, null],
+    ["has run out, and this is a test", { disablesAt: 1, isLast: true }, null],
+    ["has run out, and this is a fault of ours", { disablesAt: 1, wire: { kind: "internal" } }, null],
+    ["has run out, and the answer is 410", { disablesAt: 1, wire: answered(410) }, "gone"],
+  ])("that %s", async (_name, over, reason) => {
+    expect((await record(over)).closing.disable).toEqual(reason && { url, reason });
+  });
+});
+
+test.each<[string, Partial<AttemptReport>, boolean]>([
+  ["has failed for an hour", { failingSince: attemptReport().requestedAt - 3_600_000 }, true],
+  ["has failed for less", { failingSince: attemptReport().requestedAt - 3_599_999 }, false],
+  ["does not fail", { failingSince: null }, false],
+  ["is disabled by this", { failingSince: 1, wire: answered(410) }, false],
+])("an endpoint that %s", async (_name, over, mayTell) => {
+  expect((await record({ wire: answered(503), ...over })).closing.clock).toMatchObject({ mayTell });
+});
+
 describe("the same answer running", () => {
   const sixth = { wire: answered(404), attemptNumber: 20, failureCount: 5 };
   const sameError = { status: "dead_letter", finalOutcome: "same_error" };

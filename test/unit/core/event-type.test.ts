@@ -74,6 +74,7 @@ describe("event type patterns", () => {
     "hooklane.*.dead_letter",
     "hooklane.delivery.dead_letter",
     "hooklane.endpoint.disabled",
+    "hooklane.endpoint.failing",
   ])("%s asks for operational events", (text) => {
     expect(parseEventTypePattern(text)).toEqual({ ok: true, value: text });
   });

@@ -29,6 +29,13 @@ const DISABLED: RaisedEvent = {
   facts: { endpoint_id: "ep_0123456789abcdef", reason: "gone" },
 };
 
+const FAILING: RaisedEvent = {
+  id: `failing:ep_0123456789abcdef:${AT - 1}`,
+  type: "hooklane.endpoint.failing",
+  raisedAt: AT + 3_600_000,
+  facts: { endpoint_id: "ep_0123456789abcdef", failing_since: AT, last_status_code: 503, last_error_class: "http_5xx" },
+};
+
 describe("what an operational event says", () => {
   test("a dead letter: which delivery of what to whom, how it ended, and when", () => {
     expect(operationalPayload(DEAD)).toEqual({
@@ -53,7 +60,16 @@ describe("what an operational event says", () => {
     });
   });
 
-  test.each([DEAD, DISABLED])("$type: what else was noted stays in the ledger", (raised) => {
+  test("a failing endpoint: which, since when, and what it last answered", () => {
+    expect(operationalPayload(FAILING)).toEqual({
+      endpoint_id: "ep_0123456789abcdef",
+      failing_since: AT_TEXT,
+      last_status_code: 503,
+      last_error_class: "http_5xx",
+    });
+  });
+
+  test.each([DEAD, DISABLED, FAILING])("$type: what else was noted stays in the ledger", (raised) => {
     const facts = { ...raised.facts, url: "https://a.example/?token=s3cret", payload: "s3cret" };
     expect(JSON.stringify(operationalPayload({ ...raised, facts }))).not.toContain("s3cret");
   });

@@ -32,7 +32,10 @@ describe("event types and patterns", () => {
     soup("ab.*", 140),
     soup("*.", 6).map((tail) => `hooklane.${tail}`),
     fc
-      .array(fc.constantFrom("*", "delivery", "dead_letter", "endpoint", "disabled"), { minLength: 1, maxLength: 3 })
+      .array(fc.constantFrom("*", "delivery", "dead_letter", "endpoint", "disabled", "failing"), {
+        minLength: 1,
+        maxLength: 3,
+      })
       .map((tail) => ["hooklane", ...tail].join(".")),
   );
 

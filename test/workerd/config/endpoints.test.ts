@@ -29,6 +29,8 @@ test("an endpoint shows every field of the contract, and its secret once", async
     disabled_at: null,
     last_disabled_at: null,
     disabled_reason: null,
+    failing_since: null,
+    disable_after_failing_seconds: 432_000,
     created_at: expect.any(String),
   });
   expect((await t.api.get(`/v1/endpoints/${endpoint.id}`)).body).toEqual(endpoint);

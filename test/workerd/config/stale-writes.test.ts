@@ -42,6 +42,8 @@ const ENDPOINT: Endpoint = {
   disabledAt: null,
   lastDisabledAt: null,
   disabledReason: null,
+  failingSince: null,
+  disableAfterFailingSeconds: null,
   createdAt: 1,
 };
 

@@ -1,51 +1,7 @@
 import { expect, test } from "vitest";
 import { recordAttempt } from "../../../src/app/deliver/record-attempt.ts";
-import type { AttemptReport } from "../../../src/app/deliver/report.ts";
-import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
-import type { WireResult } from "../../../src/core/outcome.ts";
-import { createScene, type Scene, type SceneDelivery } from "../support/scene.ts";
-
-/** Claims attempt `n` under a token, as a consumer does before it sends. */
-async function claim(scene: Scene, delivery: SceneDelivery, n: number, token: string, now = Date.now()): Promise<void> {
-  const claims = [
-    {
-      ...delivery.ref,
-      attemptNumber: n,
-      token,
-      endpointRevision: 1,
-      signingSecretIds: [],
-      workerId: "w",
-      relayRegion: null,
-      leaseMs: 1_000,
-    },
-  ];
-  expect(await scene.deps.claimDeliveries(claims, now)).toEqual(new Set([token]));
-}
-
-function report(delivery: SceneDelivery, n: number, token: string, wire: AttemptReport["wire"]): AttemptReport {
-  const now = Date.now();
-  return {
-    ...delivery.ref,
-    attemptNumber: n,
-    token,
-    endpointUrl: "https://consumer.example/hook",
-    lane: null,
-    policy: DEFAULT_RETRY_POLICY,
-    failureCount: 0,
-    relayFaultCount: 0,
-    scheduledAt: now,
-    expiresAt: now + 1e9,
-    requestedAt: now,
-    respondedAt: now + 5,
-    wire,
-    retryAfterMs: null,
-    responseBodySha256: "ab".repeat(32),
-    responseHeadersJson: null,
-    partnerRequestId: null,
-  };
-}
-
-const answered = (status: number): WireResult => ({ kind: "response", status, bodyComplete: true });
+import { answered, claim, report } from "../support/closing.ts";
+import { createScene, type Scene } from "../support/scene.ts";
 
 test("recording an attempt twice changes nothing the second time", async () => {
   const scene = await createScene();

@@ -46,6 +46,7 @@ async function createInFlight(endpoint: Record<string, unknown> = {}, over: Para
         },
         delivery,
         disable: null,
+        clock: null,
       },
     ]);
   return { fixture, ids, close };

@@ -187,7 +187,7 @@ test("what is in flight keeps token, lease and number through every move, and it
     partnerRequestId: null,
   };
   const delivery = { status: "succeeded" as const, finalOutcome: "delivered" };
-  await fixture.deps.closeAttempts([{ ...claim, attempt, delivery, disable: null }]);
+  await fixture.deps.closeAttempts([{ ...claim, attempt, delivery, disable: null, clock: null }]);
   await drain(fixture, () => [lane]);
   expect(fixture.sent.map(({ name }) => name)).toEqual(["k/1"]);
 });

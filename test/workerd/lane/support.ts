@@ -170,6 +170,7 @@ export const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue"
   name: null,
   payloadFormat: "envelope" as const,
   headers: [],
+  disableAfterFailingSeconds: null,
 });
 
 /** Changes the mode behind the relay's back: a PATCH would wake the real object. */

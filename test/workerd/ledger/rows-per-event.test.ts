@@ -40,7 +40,7 @@ async function countEvent(fields: Record<string, unknown>, statuses: number[]) {
   const id = deliveryId({ eventId: accepted.id, endpointId, replayNo: 0 });
   for (const [i, answer] of statuses.entries()) {
     status = answer;
-    const due = { ...deps, now: () => Date.now() + i * 10_000 };
+    const due = { ...deps, now: () => Date.now() + i * 3_600_000 };
     await attempt(due, context, { tenantId: tenant.id, deliveryId: id, attemptNumber: i + 1 });
   }
   const delivery = await tenant.api.get(`/v1/deliveries/${id}`);
@@ -67,6 +67,11 @@ test("a failure before the success costs a claim, an attempt and its close more"
   const { delivered } = await countEvent({}, [500, 200]);
   table["one failure, then success"] = delivered;
   expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 6);
+});
+
+test("an endpoint that goes on failing costs no attempt more; that it began to, and that it ended, costs a row each", async () => {
+  const { delivered } = await countEvent({}, [500, 500, 500, 500, 200]);
+  expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 4 * 6 + 2);
 });
 
 test("a duplicate publish writes no row", async () => {

@@ -101,8 +101,14 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
       partnerRequestId: null,
     },
     disable: null,
+    clock: { mark: "failure" as const, url: "https://consumer.example/hook", requestedAt: Date.now(), mayTell: true },
   };
   await counting("recent answers", (bindings) => createCloseLedger(db(bindings)).listRecentAnswers(ref, 2, 6));
+  // The failure that begins a time of failing reads most: it looks for a success that overtook it.
+  await db(env as Env)
+    .prepare("update endpoint set failing_since = null, failure_noted_at = null where id = ?")
+    .bind(endpointId)
+    .run();
   await counting("close, retry", (bindings) =>
     createCloseLedger(db(bindings)).closeAttempts([
       { ...closing, delivery: { status: "pending", nextAttemptAt: 1, failureCount: 1, relayFaultCount: 0 } },

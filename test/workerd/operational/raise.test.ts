@@ -54,7 +54,7 @@ test("a delivery whose workers die again and again is noted as abandoned", async
   const { policy: _, wire: __, ...rest } = report(delivery, 0);
   const attempt = { ...rest, latencyMs: null, statusCode: null, outcomeClass: "unreachable", errorClass: "abandoned" };
   const move = { status: "dead_letter" as const, finalOutcome: "abandoned" };
-  await closeAttempts([{ ...rest, attempt, delivery: move, disable: null }]);
+  await closeAttempts([{ ...rest, attempt, delivery: move, disable: null, clock: null }]);
   expect((await scene.notes()).map(({ facts }) => facts)).toMatchObject([
     { final_outcome: "abandoned", last_status_code: null, last_error_class: "abandoned" },
   ]);

@@ -3,11 +3,9 @@ import { recordAttempt } from "../../../src/app/deliver/record-attempt.ts";
 import type { AttemptReport } from "../../../src/app/deliver/report.ts";
 import { publishOperational, type PublishOperationalDeps } from "../../../src/app/operational/publish-operational.ts";
 import { composeOutbox } from "../../../src/compose/outbox.ts";
-import { DEFAULT_RETRY_POLICY } from "../../../src/core/retry-policy.ts";
 import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
+import { answered, claim as claimAttempt, report as reportAttempt } from "../support/closing.ts";
 import { createScene, type Scene, type SceneDelivery } from "../support/scene.ts";
-
-export const URL = "https://consumer.example/hook";
 
 /** A scene whose tenant has one more endpoint, which asks for operational events. */
 export interface ToldScene extends Scene {
@@ -25,7 +23,7 @@ export async function createToldScene(
   pattern: string | null,
   endpoint: Record<string, unknown> = {},
 ): Promise<ToldScene> {
-  const scene = await createScene({ url: URL, ...endpoint });
+  const scene = await createScene(endpoint);
   return { ...scene, ...(await tell(scene, pattern)) };
 }
 
@@ -71,34 +69,13 @@ export function quietOutbox({ tenant, context }: Pick<Scene, "tenant" | "context
 }
 
 /** Claims the first attempt of a delivery, as a consumer does before it sends. */
-export async function claim(scene: Scene, { ref }: SceneDelivery, token = "a"): Promise<void> {
-  const { revision } = (await scene.tenant.api.get(`/v1/endpoints/${ref.endpointId}`)).body;
-  const one = { attemptNumber: 1, token, endpointRevision: revision, signingSecretIds: [], workerId: "w" };
-  await scene.deps.claimDeliveries([{ ...ref, ...one, relayRegion: null, leaseMs: 1_000 }], Date.now());
-}
+export const claim = (scene: Scene, delivery: SceneDelivery, token = "a") => claimAttempt(scene, delivery, 1, token);
 
-export function report({ ref }: SceneDelivery, status: number, token = "a"): AttemptReport {
-  const now = Date.now();
-  return {
-    ...ref,
-    attemptNumber: 1,
-    token,
-    endpointUrl: URL,
-    lane: null,
-    policy: DEFAULT_RETRY_POLICY,
-    failureCount: 0,
-    relayFaultCount: 0,
-    scheduledAt: now,
-    expiresAt: now + 1e9,
-    requestedAt: now,
-    respondedAt: now,
-    wire: { kind: "response", status, bodyComplete: true },
-    retryAfterMs: null,
-    responseBodySha256: "ab".repeat(32),
-    responseHeadersJson: '{"x-leak":"s3cret"}',
-    partnerRequestId: null,
-  };
-}
+/** What its receiver answered, with things in it that are nobody else's business. */
+export const report = (delivery: SceneDelivery, status: number, token = "a"): AttemptReport => ({
+  ...reportAttempt(delivery, 1, token, answered(status)),
+  responseHeadersJson: '{"x-leak":"s3cret"}',
+});
 
 /** Puts an attempt on record without a bell: what is noted waits for `publishNotes`. */
 export async function record(scene: Scene, attempt: AttemptReport): Promise<void> {

@@ -306,6 +306,8 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       deletedAt: null,
       route: "lane",
       laneGeneration: 1,
+      disablesAt: null,
+      failingSince: null,
     },
     secrets: [{ id: "sec_1", wrappedKey: WRAPPED, activeUntil: null }],
     ...over,
