@@ -5,11 +5,13 @@ import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
 import type { SourcePlace } from "./app/publish/find-source-place.ts";
-import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
+import { publishOperational } from "./app/operational/publish-operational.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
 import { destinationRules, hostCheck } from "./compose/destinations.ts";
 import { awaitReports, createDoorbells, watchdog } from "./compose/doorbells.ts";
+import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
+import { publishConfigsOf } from "./compose/publish-configs.ts";
 import { isolate, runtime } from "./compose/runtime.ts";
 import { CENTRAL_SHARD, database, shardsOf } from "./compose/shards.ts";
 import { parseSettings } from "./env.ts";
@@ -32,6 +34,7 @@ import { createHealthLedger } from "./storage/ledger/health.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
+import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
@@ -54,7 +57,6 @@ type Context = Pick<ExecutionContext, "waitUntil" | "exports">;
 
 /** What an isolate remembers. Nothing of it decides anything: it saves trips and bounds memory. */
 const inFlight = createInFlight();
-const publishConfigs = new Map<string, PublishConfigCache>();
 const sourcePlaces = new Map<string, SourcePlace>();
 
 export function composeCentral(env: Env, context: Context): CentralDeps {
@@ -79,7 +81,7 @@ export function composeCentral(env: Env, context: Context): CentralDeps {
 export function composeShard(env: Env, context: Context, shard: string): ShardDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);
-  const act = createActLedger(db);
+  const act = createActLedger(db, createOutboxBell(env, context, shard));
   const payloads = createPayloadStore(env.PAYLOADS);
   return {
     ...runtime,
@@ -131,7 +133,7 @@ export function composeDeliver(
 ): DeliverDeps & ReportDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);
-  const close = createCloseLedger(db);
+  const close = createCloseLedger(db, createOutboxBell(env, context, shard));
   const closeTogether = coalesce(close.closeAttempts, CLOSINGS_PER_BATCH);
   return {
     ...runtime,
@@ -164,7 +166,7 @@ export function composeDeliver(
 export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
   return {
     ...composeDeliver(env, context, shard, "lane"),
-    ...createLaneLedger(database(env, shard)),
+    ...createLaneLedger(database(env, shard), createOutboxBell(env, context, shard)),
     reportsUntil: () => watchdog(env, shard).reportsUntil(),
     within,
     // It pumps itself; it wakes another object only when it was moved.
@@ -176,10 +178,13 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
 export function composeWatch(env: Env, context: Context, shard: string): Omit<WatchDeps, "reportsUntil"> {
   const db = database(env, shard);
   const direct = composeDeliver(env, context, shard, "queue");
+  const outbox = composeOutbox(env, context, shard);
   return {
     ...direct,
     ...createWatchLedger(db),
     ...createRetentionLedger(db),
+    ...createOutboxLedger(db),
+    publishRaised: (tenantId) => publishOperational(outbox, tenantId),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,
     deletePayloads: createPayloadStore(env.PAYLOADS).deletePayloads,
@@ -200,12 +205,6 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
       return oldest.length > 0 ? Math.max(0, runtime.now() - Math.min(...oldest)) : 0;
     },
   };
-}
-
-function publishConfigsOf(shard: string): PublishConfigCache {
-  let cache = publishConfigs.get(shard);
-  if (!cache) publishConfigs.set(shard, (cache = createPublishConfigCache()));
-  return cache;
 }
 
 /** Leaves no timer behind: an object with one is paid for. */

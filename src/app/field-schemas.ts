@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseEventTypePattern } from "../core/event-type.ts";
+import { isOperational, OPERATIONAL_PATTERNS, parseEventTypePattern } from "../core/event-type.ts";
 import { parseTime } from "../core/timestamps.ts";
 
 /** A name for people: 1–128 characters, no control characters (a NUL breaks SQL tools) and no lone surrogates. */
@@ -9,7 +9,10 @@ export const DisplayName = z
 
 /** What the predicates of core/event-type say, as the document can show it. */
 export const EVENT_TYPE_REGEX = "^(?!hooklane\\.)[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
-const EVENT_TYPE_PATTERN_REGEX = "^(?!hooklane\\.)([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*$";
+const PUBLISHABLE_REGEX = "^(?!hooklane\\.)([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*$";
+const OPERATIONAL_REGEX = [...OPERATIONAL_PATTERNS].map((text) => text.replaceAll(/[.*]/g, "\\$&")).join("|");
+
+const MALFORMED_PATTERN = "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters";
 
 /** A pattern of event types, in the grammar of `core/event-type`. */
 export const EventTypePattern = z
@@ -19,14 +22,18 @@ export const EventTypePattern = z
     if (parsed.ok) return;
     context.addIssue(
       parsed.error === "malformed_pattern"
-        ? {
-            code: "custom",
-            message: "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters",
-          }
-        : { code: "custom", message: "patterns of hooklane.… are not supported yet", params: { notSupported: true } },
+        ? { code: "custom", message: MALFORMED_PATTERN }
+        : { code: "custom", message: "matches no event of the relay's own", params: { notSupported: true } },
     );
   })
-  .meta({ pattern: EVENT_TYPE_PATTERN_REGEX, maxLength: 128 });
+  .meta({ pattern: `${PUBLISHABLE_REGEX}|^(${OPERATIONAL_REGEX})$`, maxLength: 128 });
+
+/** A pattern of what a source may publish, which is nothing of the relay's own. */
+export const PublishablePattern = z
+  .string()
+  .refine((text) => !isOperational(text), "must not be under hooklane., which is the relay's own")
+  .refine((text) => isOperational(text) || parseEventTypePattern(text).ok, MALFORMED_PATTERN)
+  .meta({ pattern: PUBLISHABLE_REGEX, maxLength: 128 });
 
 /** An RFC 3339 time as milliseconds since 1970 UTC. */
 export const Time = z

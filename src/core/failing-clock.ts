@@ -39,3 +39,11 @@ export function disablesAt(failingSince: number | null, disableAfterFailingSecon
 export function mayDisable(disablesAtMs: number | null, requestedAtMs: number): boolean {
   return disablesAtMs !== null && disablesAtMs <= requestedAtMs;
 }
+
+/** An endpoint with nothing but failures for this long is told of, once for each such time. */
+export const FAILING_TOLD_AFTER_MS = 3_600_000;
+
+/** Whether a failure may be told of as the endpoint's, by what was known when its request began; the ledger knows the present. */
+export function mayTellOfFailing(failingSinceMs: number | null, requestedAtMs: number): boolean {
+  return failingSinceMs !== null && failingSinceMs + FAILING_TOLD_AFTER_MS <= requestedAtMs;
+}

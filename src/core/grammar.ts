@@ -2,8 +2,8 @@ import { ok, refuse, type Result } from "./result.ts";
 
 // Regular expressions rather than predicates, so that request schemas can publish them as OpenAPI `pattern`s.
 
-/** A source's `name`; sent as the header `X-Webhook-Source`. */
-export const SOURCE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+/** A source's `name`; sent as the header `X-Webhook-Source`. `hooklane` is the relay's own (`RELAY_SOURCE_NAME`). */
+export const SOURCE_NAME = /^(?!hooklane$)[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /** `idempotency_key` and `ordering_key`: 1–256 visible ASCII characters; the latter becomes a header. */
 export const EVENT_KEY = /^[\x21-\x7e]{1,256}$/;

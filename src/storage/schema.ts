@@ -141,6 +141,7 @@ export const endpoint = sqliteTable(
     failingSince: integer("failing_since"),
     failureNotedAt: integer("failure_noted_at"),
     disableAfterFailingSeconds: integer("disable_after_failing_seconds").default(432000),
+    failingToldSince: integer("failing_told_since"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
@@ -193,6 +194,11 @@ export const subscription = sqliteTable(
     index("subscription_living")
       .on(t.tenantId, t.createdAt, t.id)
       .where(sql`deleted_at is null`),
+    index("subscription_operational")
+      .on(t.tenantId, t.eventTypePattern)
+      .where(
+        sql`deleted_at is null and disabled_at is null and event_type_pattern >= 'hooklane.' and event_type_pattern < 'hooklane/'`,
+      ),
     index("subscription_endpoint").on(t.endpointId, t.deletedAt, t.createdAt),
   ],
 );
@@ -354,5 +360,20 @@ export const laneBlock = sqliteTable(
       columns: [t.tenantId, t.eventId, t.endpointId, t.replayNo],
       foreignColumns: [delivery.tenantId, delivery.eventId, delivery.endpointId, delivery.replayNo],
     }),
+  ],
+);
+
+export const operationalEvent = sqliteTable(
+  "operational_event",
+  {
+    tenantId: text("tenant_id").notNull(),
+    raisedAt: integer("raised_at").notNull(),
+    id: text("id").notNull(),
+    type: text("type").notNull(),
+    facts: text("facts").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.raisedAt, t.id] }),
+    foreignKey({ columns: [t.tenantId], foreignColumns: [tenant.id] }),
   ],
 );

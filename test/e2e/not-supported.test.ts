@@ -18,7 +18,7 @@ const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
   ["filter", "payload.total > 10"],
   ["schema_version", 2],
   ["entitlement_scope", "orders.read"],
-  ["event_type_pattern", "hooklane.endpoint.disabled"],
+  ["event_type_pattern", "hooklane.endpoint.enabled"],
 ];
 
 async function expectNotSupported(field: string, answer: ReturnType<Client["call"]>): Promise<void> {

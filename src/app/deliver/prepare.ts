@@ -48,6 +48,8 @@ export interface LoadedDelivery extends DeliveryRef {
     laneGeneration: number;
     /** From when on one more failure may disable it; null while nothing does. */
     disablesAt: number | null;
+    /** Since when it has had nothing but failures. */
+    failingSince: number | null;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
 }

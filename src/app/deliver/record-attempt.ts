@@ -1,5 +1,5 @@
 import { decideAfterAttempt, type NextStep } from "../../core/delivery-end.ts";
-import { clockMark, mayDisable, type ClockMark } from "../../core/failing-clock.ts";
+import { clockMark, mayDisable, mayTellOfFailing, type ClockMark } from "../../core/failing-clock.ts";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import { classifyOutcome, type AttemptOutcome } from "../../core/outcome.ts";
 import { comparesAnswers } from "../../core/retry-policy.ts";
@@ -26,7 +26,7 @@ interface Closing extends DeliveryRef {
     | { status: "succeeded" | "dead_letter"; finalOutcome: string }
     | { status: "pending"; nextAttemptAt: number; failureCount: number; relayFaultCount: number };
   disable: { url: string; reason: "gone" | "failing" } | null;
-  clock: { mark: ClockMark; url: string; requestedAt: number } | null;
+  clock: { mark: ClockMark; url: string; requestedAt: number; mayTell: boolean } | null;
 }
 
 interface PastAnswer {
@@ -123,6 +123,7 @@ function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextSte
   const mark = clockMark(outcome, { ...report, isTestSend: report.isLast ?? false, isRetried: step.next === "retry" });
   const isGone = step.next === "dead_letter" && step.disableEndpoint;
   const isFailing = mark !== null && mark !== "success" && mayDisable(report.disablesAt ?? null, requestedAt);
+  const mayTell = !isGone && mayTellOfFailing(report.failingSince ?? null, requestedAt);
   return {
     tenantId,
     eventId,
@@ -143,7 +144,7 @@ function toClosing(report: AttemptReport, outcome: AttemptOutcome, step: NextSte
     },
     delivery: toMove(step),
     disable: isGone ? { url, reason: "gone" } : isFailing ? { url, reason: "failing" } : null,
-    clock: mark && { mark, url, requestedAt },
+    clock: mark && { mark, url, requestedAt, mayTell },
   };
 }
 

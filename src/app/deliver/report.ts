@@ -23,6 +23,8 @@ export interface AttemptReport extends DeliveryRef, ClaimedState {
   endpointUrl: string;
   /** From when on a failure may disable the endpoint, as the claim had it; null or absent when nothing did. */
   disablesAt?: number | null;
+  /** Since when it has had nothing but failures, as the claim had it. */
+  failingSince?: number | null;
   /** No other attempt is made, whatever came of this one. Absent in reports that are older than test sends. */
   isLast?: boolean;
   /** The lane that waits for this; null where queues deliver. */

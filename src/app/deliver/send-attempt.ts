@@ -70,6 +70,7 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
     token: attempt.token,
     endpointUrl: delivery.endpoint.url,
     disablesAt: delivery.endpoint.disablesAt,
+    failingSince: delivery.endpoint.failingSince,
     isLast: isTestSend(delivery.event.type, delivery.replayNo),
     lane: delivery.laneKey === null ? null : { generation: delivery.endpoint.laneGeneration },
     policy: delivery.policy,

@@ -4,7 +4,8 @@ import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
 import { retentionClassDays, retentionMs } from "../../core/retention.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { sha256Hex } from "../../core/sha256.ts";
-import { TEST_EVENT_TYPE, TEST_PAYLOAD, TEST_SOURCE_NAME, testSourceId } from "../../core/test-event.ts";
+import { RELAY_SOURCE_NAME, relaySourceId } from "../../core/relay-source.ts";
+import { TEST_EVENT_TYPE, TEST_PAYLOAD } from "../../core/test-event.ts";
 import { AppError, notFound } from "../app-error.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
@@ -88,7 +89,7 @@ async function testEvent(
   const classDays = retentionClassDays(deps.retentionDays, [policy.max_age_seconds]);
   return {
     id: eventId,
-    sourceId: testSourceId(tenantId),
+    sourceId: relaySourceId(tenantId),
     type: TEST_EVENT_TYPE,
     schemaVersion: 1,
     orderingKey: null,
@@ -132,7 +133,7 @@ function testDelivery(
     laneKey: null,
     holdUntil: null,
     policy: { ...policy, max_attempts: 1 },
-    event: { ...event, sourceName: TEST_SOURCE_NAME, payloadErased: false },
+    event: { ...event, sourceName: RELAY_SOURCE_NAME, payloadErased: false },
     endpoint,
     secrets,
   };

@@ -1,5 +1,6 @@
-import { compilePattern } from "../../core/event-type.ts";
+import { compilePattern, isOperational } from "../../core/event-type.ts";
 import { createMatcher, type Matcher, type MatchableSubscription } from "../../core/match.ts";
+import { RELAY_SOURCE_NAME, relaySourceId } from "../../core/relay-source.ts";
 import { AppError } from "../app-error.ts";
 import { unauthorized } from "../authenticate.ts";
 import { toHex } from "../../core/hex.ts";
@@ -13,8 +14,17 @@ import {
   type VerifySignedDeps,
 } from "./verify-signed.ts";
 
-/** How a publisher is known: by the hash of its key, by the tenant an operator acts for, or as a source by its signature. */
-export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string } | SignerRef;
+/**
+ * How a publisher is known: by the hash of its key, by the tenant an operator acts for, as a source by its signature, or as the
+ * relay, which tells a tenant of its operational events.
+ */
+export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string } | SignerRef | RelayRef;
+
+/** No request is one: only the relay's own code makes it. */
+interface RelayRef {
+  tenantId: string;
+  isRelay: true;
+}
 
 /** A source that signs, and the request that proves it: each configuration the request is tried under verifies it anew. */
 export interface SignerRef {
@@ -128,7 +138,17 @@ async function toPublisher(
   if (key?.scope === "read") throw new AppError("forbidden", "A key of scope read cannot publish.");
   // Last: whose tenant is suspended is nobody else's business.
   if (config.isSuspended) throw new AppError("tenant_suspended", "The tenant is suspended: it cannot publish.");
+  if ("isRelay" in ref) {
+    const relay = relaySource(config.tenantId);
+    return { ref, config: { ...config, sources: [relay] }, sourceId: relay.id };
+  }
   return { ref, config, sourceId: source?.id ?? key?.sourceId ?? null };
+}
+
+/** What the relay publishes as. Nobody else publishes for it: it is in no configuration that is loaded. */
+function relaySource(tenantId: string): PublishSource {
+  const keys = { version: 0, current: null, previous: null, previousValidUntil: null };
+  return { id: relaySourceId(tenantId), name: RELAY_SOURCE_NAME, keys, allows: isOperational };
 }
 
 async function findSigner(deps: VerifySignedDeps, ref: SignerRef, config: PublishConfig): Promise<PublishSource> {

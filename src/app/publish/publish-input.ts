@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isEventType } from "../../core/event-type.ts";
+import { isEventType, OPERATIONAL_EVENT_TYPES } from "../../core/event-type.ts";
 import { EVENT_KEY } from "../../core/grammar.ts";
 import { isEventId } from "../../core/ids.ts";
 import { AppError, invalidField } from "../app-error.ts";
@@ -28,6 +28,9 @@ export const PublishEventInput = z.strictObject({
 });
 export type PublishEventInput = z.infer<typeof PublishEventInput>;
 
+/** The same for what the relay itself tells of. */
+const OperationalEventInput = PublishEventInput.extend({ type: z.enum(OPERATIONAL_EVENT_TYPES) });
+
 /** One event of a publish request: its fields as they came, its payload as bytes. */
 export interface PublishItem {
   fields: Record<string, unknown>;
@@ -43,7 +46,10 @@ export function checkItem(
   item: PublishItem,
   maxPayloadBytes: number,
 ): { input: PublishEventInput; source: PublishSource } {
-  const input = parseInput(PublishEventInput, item.fields);
+  const input: PublishEventInput = parseInput(
+    "isRelay" in publisher.ref ? OperationalEventInput : PublishEventInput,
+    item.fields,
+  );
   if (item.payload.length > maxPayloadBytes) {
     throw new AppError("payload_too_large", `The payload is larger than ${maxPayloadBytes} bytes.`);
   }

@@ -3,7 +3,7 @@ import { SOURCE_NAME } from "../../core/grammar.ts";
 import { createId } from "../../core/ids.ts";
 import type { Source } from "../../core/model.ts";
 import { AppError, quotaExceeded } from "../app-error.ts";
-import { EventTypePattern } from "../field-schemas.ts";
+import { PublishablePattern } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import type { SourceDeps } from "./deps.ts";
@@ -12,8 +12,10 @@ import { createSourceKey } from "./new-source-key.ts";
 const MAX_PATTERNS = 100;
 
 export const CreateSourceInput = z.strictObject({
-  name: z.string().regex(SOURCE_NAME, "must be 1 to 63 of a–z, 0–9, _ and -, beginning with a letter or digit"),
-  allowed_event_types: z.array(EventTypePattern).min(1).max(MAX_PATTERNS).default(["*"]),
+  name: z
+    .string()
+    .regex(SOURCE_NAME, "must be 1 to 63 of a–z, 0–9, _ and -, beginning with a letter or digit, and not hooklane"),
+  allowed_event_types: z.array(PublishablePattern).min(1).max(MAX_PATTERNS).default(["*"]),
 });
 export type CreateSourceInput = z.infer<typeof CreateSourceInput>;
 

@@ -6,6 +6,7 @@ import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
 import type { Runtime } from "../runtime.ts";
+import { emptyOutboxes, type EmptyOutboxesDeps, type OutboxWalk } from "./empty-outboxes.ts";
 import { createLaneWalk, wakeLanes, type LaneWalk, type WakeLanesDeps } from "./wake-lanes.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
@@ -29,7 +30,8 @@ interface ExpiredLease extends TenantDeliveryRef {
   isLast?: boolean;
 }
 
-export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, Pick<Runtime, "now"> {
+export interface WatchDeps
+  extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, EmptyOutboxesDeps, Pick<Runtime, "now"> {
   listDue(until: number, after: DueDelivery | null, limit: number): Promise<DueDelivery[]>;
   listLongRetriesDue(from: number, until: number, minDelayMs: number, limit: number): Promise<DueDelivery[]>;
   listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
@@ -74,6 +76,7 @@ export interface WatchState {
   overduePassAt: number;
   holdsAfter: HoldKey | null;
   lanes: LaneWalk;
+  outboxes: OutboxWalk;
   eventsAfter: EventKey;
 }
 
@@ -91,6 +94,7 @@ export function createWatchState(now: number): WatchState {
     overduePassAt: 0,
     holdsAfter: null,
     lanes: createLaneWalk(),
+    outboxes: { after: "" },
     eventsAfter: ["", ""],
   };
 }
@@ -108,6 +112,7 @@ export async function tick(deps: WatchDeps, state: WatchState): Promise<number |
     ["wake lanes", () => wakeLanes(deps, state.lanes, now)],
     ["ring long retries", () => ringLongRetries(deps, state, now)],
     ["ring overdue", () => ringOverdue(deps, state, now)],
+    ["publish operational events", () => emptyOutboxes(deps, state.outboxes)],
     ["delete expired", () => deleteExpired(deps, state, now)],
   ];
   let moreToDo = false;

@@ -26,10 +26,12 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "UpdateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   suspended_at: "Since when it is suspended; null when it is not.",
   endpoint_quota: "Endpoints the tenant may have; null: as many as its plan allows.",
-  "CreateSource.name": "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant.",
-  "UpdateSource.name": "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant.",
+  "CreateSource.name":
+    "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant; not `hooklane`.",
+  "UpdateSource.name":
+    "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant; not `hooklane`.",
   "Source.name": "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant.",
-  allowed_event_types: "Patterns of the types this source may publish.",
+  allowed_event_types: "Patterns of the types this source may publish; none under `hooklane.`.",
   signing_key_version: "How many signing keys it has had.",
   previous_valid_until: "Until when the key before still verifies; null without one.",
   signing_key: "`whsec_…`, base64 of 32 bytes: signs what the source publishes. Shown this once.",
@@ -98,7 +100,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
 
   // Subscriptions.
   endpoint_id: "The endpoint it is for.",
-  event_type_pattern: "`*` alone matches all types; else `*` is one segment, and as the last segment one or more.",
+  event_type_pattern:
+    "`*` alone matches all types; else `*` is one segment, and as the last segment one or more. Operational events are matched by patterns that begin with `hooklane.` only.",
   filter: "Null so far.",
   entitlement_scope: "Null so far.",
   "Subscription.schema_version": "Null so far: any version.",

@@ -3,6 +3,7 @@ import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { redateNextHead } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
 import { LANE_KEY } from "./lane-key.ts";
+import { ringFor, type OutboxBell } from "./raise.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
 /** Of the lane of event `e` at endpoint `ep`. */
@@ -14,7 +15,7 @@ const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no
 const CHUNK = 500;
 
 /** What operators and endpoint changes do to deliveries. */
-export function createActLedger(db: D1Database) {
+export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
   return {
     /** Makes a pending delivery due now; order, cap and rate still apply. False when it is not pending, or held. */
     async makeDue(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
@@ -123,7 +124,7 @@ export function createActLedger(db: D1Database) {
 
     /** By an operator's word, whatever its URL. */
     async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void> {
-      await db.batch(disableEndpoint(db, { tenantId, endpointId, url: null, reason, now }));
+      ringFor(bell, await db.batch(disableEndpoint(db, { tenantId, endpointId, url: null, reason, now, by: null })));
     },
 
     /** Pauses an endpoint that is not paused, or ends the pause of one that is. */

@@ -3,6 +3,7 @@ import type { TenantDeliveryRef } from "./deliver.ts";
 import { blockLane } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
 import { clockStatements } from "./failing-clock.ts";
+import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
 
 /** How an attempt ended, and what its delivery does next. */
 export interface Closing extends TenantDeliveryRef {
@@ -26,12 +27,12 @@ export interface Closing extends TenantDeliveryRef {
   /** Disables the endpoint, unless it has another URL by now than the request went to, or its clock says no. */
   disable: { url: string; reason: "gone" | "failing" } | null;
   /** What the attempt says of the endpoint; null when that is nothing. */
-  clock: { mark: ClockMark; url: string; requestedAt: number } | null;
+  clock: { mark: ClockMark; url: string; requestedAt: number; mayTell: boolean } | null;
 }
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 
-export function createCloseLedger(db: D1Database) {
+export function createCloseLedger(db: D1Database, bell: OutboxBell = () => {}) {
   return {
     /**
      * Closes attempts and moves their deliveries in one batch; done twice it changes nothing. An attempt is closed while
@@ -39,7 +40,7 @@ export function createCloseLedger(db: D1Database) {
      * delivery that is still open (rule 7).
      */
     async closeAttempts(closings: Closing[]): Promise<void> {
-      await db.batch(closings.flatMap((closing) => closingStatements(db, closing)));
+      ringFor(bell, await db.batch(closings.flatMap((closing) => closingStatements(db, closing))));
     },
 
     /** The closed attempts of a delivery before `attemptNumber`, newest first. Primary key. */
@@ -63,14 +64,15 @@ export function createCloseLedger(db: D1Database) {
 
 /** Both halves of the close, and what else its delivery's end brings with it. */
 export function closingStatements(db: D1Database, closing: Closing): D1PreparedStatement[] {
-  const { tenantId, endpointId, disable, attempt } = closing;
+  const { tenantId, endpointId, eventId, disable, attempt } = closing;
   return [
     ...clockStatements(db, closing),
     closeAttempt(db, closing),
+    ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, attempt.respondedAt)] : []),
     ...(disable?.reason === "gone"
-      ? disableEndpoint(db, { tenantId, endpointId, ...disable, now: attempt.respondedAt })
+      ? disableEndpoint(db, { tenantId, endpointId, ...disable, now: attempt.respondedAt, by: eventId })
       : []),
   ];
 }
@@ -103,6 +105,13 @@ function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
 /** A deleted endpoint gets no further attempt: what was under way when it went ends with it. */
 const IS_DELETED = `exists (
   select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.deleted_at is not null)`;
+
+/** Under the condition of `moveDelivery`. */
+function raiseEnd(db: D1Database, closing: Closing, finalOutcome: string): D1PreparedStatement {
+  const { attempt, token } = closing;
+  const death = { finalOutcome, at: attempt.respondedAt, attempt };
+  return raiseDeadLetter(db, closing, death, "d.terminal_at is null and d.token = ?5", token);
+}
 
 function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
   const { delivery, attempt, token } = closing;

@@ -39,6 +39,8 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     laneGeneration: number;
     /** From when on one more failure may disable it; null while nothing does. */
     disablesAt: number | null;
+    /** Since when it has had nothing but failures. */
+    failingSince: number | null;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
 }
@@ -57,7 +59,7 @@ export interface Claim extends TenantDeliveryRef {
 /** What an attempt needs of an endpoint `ep` of tenant `t`. */
 export const ENDPOINT_COLUMNS = `ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
   ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at, ep.route, ep.lane_generation,
-  ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
+  ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
 
 /** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
 export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
@@ -283,6 +285,7 @@ export function toLoadedEndpoint(
     disabledAt: row["disabled_at"],
     deletedAt: row["deleted_at"],
     disablesAt: row["disables_at"],
+    failingSince: row["failing_since"],
   };
 }
 

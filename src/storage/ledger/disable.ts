@@ -1,14 +1,18 @@
+import { raiseDisabled } from "./raise.ts";
+
 /** Who is disabled, and why. `url` is what it must still have, null for whatever it has. */
-interface Disabling {
+export interface Disabling {
   tenantId: string;
   endpointId: string;
   url: string | null;
   reason: string;
   now: number;
+  /** The event whose delivery does it; null for an operator. */
+  by: string | null;
 }
 
 /** A further condition on the endpoint's row, with parameters from ?6 on. */
-interface Condition {
+export interface Condition {
   sql: string;
   parameters: (string | number)[];
 }
@@ -20,10 +24,12 @@ interface Condition {
  */
 export function disableEndpoint(
   db: D1Database,
-  { tenantId, endpointId, url, reason, now }: Disabling,
+  disabling: Disabling,
   condition: Condition = { sql: "true", parameters: [] },
 ): D1PreparedStatement[] {
+  const { tenantId, endpointId, url, reason, now } = disabling;
   return [
+    raiseDisabled(db, disabling, condition),
     db
       .prepare(
         `update endpoint set disabled_at = ?4, last_disabled_at = ?4, disabled_reason = ?5, revision = revision + 1,

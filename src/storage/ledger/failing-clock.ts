@@ -1,6 +1,7 @@
-import { FAILURE_NOTED_EVERY_MS, QUIET_ENDS_FAILING_MS } from "../../core/failing-clock.ts";
+import { FAILING_TOLD_AFTER_MS, FAILURE_NOTED_EVERY_MS, QUIET_ENDS_FAILING_MS } from "../../core/failing-clock.ts";
 import type { Closing } from "./close.ts";
 import { disableEndpoint } from "./disable.ts";
+import { raiseFailing } from "./raise.ts";
 
 /** How many deliveries are looked at for a success that was asked for after a failure which is told later. */
 const NEIGHBOURS = 20;
@@ -18,6 +19,7 @@ export function clockStatements(db: D1Database, closing: Closing): D1PreparedSta
   return [
     noteFailure(db, closing, closing.clock),
     ...(closing.disable?.reason === "failing" ? disableFailing(db, closing, closing.clock) : []),
+    ...(closing.clock.mayTell ? tellOfFailing(db, closing, closing.clock) : []),
   ];
 }
 
@@ -75,12 +77,21 @@ function disableFailing(db: D1Database, closing: Closing, { url, requestedAt }: 
   const { tenantId, endpointId, eventId, replayNo, attemptNumber, attempt } = closing;
   return disableEndpoint(
     db,
-    { tenantId, endpointId, url, reason: "failing", now: attempt.respondedAt },
+    { tenantId, endpointId, url, reason: "failing", now: attempt.respondedAt, by: eventId },
     {
       sql: `failing_since + disable_after_failing_seconds * 1000 <= ?6 and ${isOpen("?7", "?8", "?9")}`,
       parameters: [requestedAt, eventId, replayNo, attemptNumber],
     },
   );
+}
+
+/** Not of one that has just been disabled, which is told of as that. */
+function tellOfFailing(db: D1Database, closing: Closing, { url, requestedAt }: Clock): D1PreparedStatement[] {
+  const { replayNo, attemptNumber } = closing;
+  return raiseFailing(db, closing, {
+    sql: `ep.failing_since <= ?7 and ep.url = ?8 and ${isOpen("?6", "?9", "?10")}`,
+    parameters: [requestedAt - FAILING_TOLD_AFTER_MS, url, replayNo, attemptNumber],
+  });
 }
 
 /** Whether the attempt is still to be closed: of endpoint ?2 of tenant ?1, by its primary key. */

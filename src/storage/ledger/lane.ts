@@ -10,6 +10,7 @@ import {
 } from "./deliver.ts";
 import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
+import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
 import { selectSettings, toSettings, type LaneSettings } from "./lane-settings.ts";
 
 type Row = Record<string, any>;
@@ -25,9 +26,12 @@ export interface LaneView {
 }
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
+/** When `endHead` ends delivery `d`, with the endpoint's revision as `?5`. */
+const HEAD_ENDS = `d.status = 'pending' and exists (
+  select 1 from endpoint x where x.tenant_id = ?1 and x.id = ?3 and x.revision = ?5)`;
 const OPEN_IN_LANE = "terminal_at is null and lane_key is not null";
 
-export function createLaneLedger(db: D1Database) {
+export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
   return {
     /**
      * Up to `maxKeys` lane keys from `fromKey` on, each with its first rows: one row a lane is read to find the next
@@ -162,6 +166,7 @@ export function createLaneLedger(db: D1Database) {
         claimHead(db, claim, generation, now),
         openAttempt(db, claim, now),
       ]);
+      ringFor(bell, results);
       return results[statements.length]!.results.length > 0;
     },
 
@@ -174,7 +179,10 @@ export function createLaneLedger(db: D1Database) {
       end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
       now: number,
     ): Promise<void> {
-      await db.batch([
+      const key = [ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo];
+      const death = { finalOutcome: end.finalOutcome, at: now, attempt: null };
+      const results = await db.batch([
+        ...(end.status === "dead_letter" ? [raiseDeadLetter(db, ref, death, HEAD_ENDS, ref.endpoint.revision)] : []),
         db
           .prepare(
             `update delivery set status = ?5, final_outcome = ?6, terminal_at = ?7, next_attempt_at = null,
@@ -182,18 +190,10 @@ export function createLaneLedger(db: D1Database) {
              where ${KEY} and status = 'pending' and exists (
                select 1 from endpoint e where e.tenant_id = ?1 and e.id = ?3 and e.revision = ?8)`,
           )
-          .bind(
-            ref.tenantId,
-            ref.eventId,
-            ref.endpointId,
-            ref.replayNo,
-            end.status,
-            end.finalOutcome,
-            now,
-            ref.endpoint.revision,
-          ),
+          .bind(...key, end.status, end.finalOutcome, now, ref.endpoint.revision),
         blockLane(db, ref, now),
       ]);
+      ringFor(bell, results);
     },
   };
 }

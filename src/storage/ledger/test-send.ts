@@ -1,4 +1,5 @@
-import { TEST_EVENT_TYPE, TEST_SOURCE_NAME, testSourceId, testSubscriptionId } from "../../core/test-event.ts";
+import { RELAY_SOURCE_NAME, relaySourceId } from "../../core/relay-source.ts";
+import { TEST_EVENT_TYPE, testSubscriptionId } from "../../core/test-event.ts";
 import type { Event } from "../../core/model.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
@@ -54,8 +55,8 @@ export function createTestSendLedger(db: D1Database) {
         insert(
           "source (tenant_id, id, name, allowed_event_types, created_at, deleted_at)",
           "ep.tenant_id, ?4, ?5, '[]', ?6, ?6",
-          testSourceId(tenantId),
-          TEST_SOURCE_NAME,
+          relaySourceId(tenantId),
+          RELAY_SOURCE_NAME,
           now,
         ),
         insert(

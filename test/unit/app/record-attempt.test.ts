@@ -110,7 +110,7 @@ describe("the clock of the endpoint", () => {
     ["a lease that ran out", { wire: { kind: "abandoned" } }, null],
     ["a test send", { wire: answered(503), isLast: true }, null],
   ])("is told of %s", async (_name, over, mark) => {
-    expect((await record(over)).closing.clock).toEqual(mark && { mark, url, requestedAt });
+    expect((await record(over)).closing.clock).toEqual(mark && { mark, url, requestedAt, mayTell: false });
   });
 
   test.each<[string, Partial<AttemptReport>, string | null]>([
@@ -125,6 +125,15 @@ describe("the clock of the endpoint", () => {
   ])("that %s", async (_name, over, reason) => {
     expect((await record(over)).closing.disable).toEqual(reason && { url, reason });
   });
+});
+
+test.each<[string, Partial<AttemptReport>, boolean]>([
+  ["has failed for an hour", { failingSince: attemptReport().requestedAt - 3_600_000 }, true],
+  ["has failed for less", { failingSince: attemptReport().requestedAt - 3_599_999 }, false],
+  ["does not fail", { failingSince: null }, false],
+  ["is disabled by this", { failingSince: 1, wire: answered(410) }, false],
+])("an endpoint that %s", async (_name, over, mayTell) => {
+  expect((await record({ wire: answered(503), ...over })).closing.clock).toMatchObject({ mayTell });
 });
 
 describe("the same answer running", () => {

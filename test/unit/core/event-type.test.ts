@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compilePattern, isEventType, parseEventTypePattern } from "../../../src/core/event-type.ts";
+import {
+  compilePattern,
+  isEventType,
+  OPERATIONAL_PATTERNS,
+  parseEventTypePattern,
+  patternsMatching,
+} from "../../../src/core/event-type.ts";
+import { TEST_EVENT_TYPE } from "../../../src/core/test-event.ts";
 
 const seed = { seed: 1 };
 const segment = fc.stringMatching(/^[a-bA_-]{1,3}$/);
@@ -60,8 +67,40 @@ describe("event type patterns", () => {
     },
   );
 
-  test.each(["hooklane.*", "hooklane.endpoint.disabled"])("%s is refused until there are such events", (text) => {
-    expect(parseEventTypePattern(text)).toEqual({ ok: false, error: "operational_events_not_supported" });
+  test.each([
+    "hooklane.*",
+    "hooklane.*.*",
+    "hooklane.endpoint.*",
+    "hooklane.*.dead_letter",
+    "hooklane.delivery.dead_letter",
+    "hooklane.endpoint.disabled",
+    "hooklane.endpoint.failing",
+  ])("%s asks for operational events", (text) => {
+    expect(parseEventTypePattern(text)).toEqual({ ok: true, value: text });
+  });
+
+  test.each(["hooklane.test", "hooklane.endpoint.enabled", "hooklane.*.*.*", "hooklane.order.*", "hooklane.delivery"])(
+    "%s matches none of them, and is refused",
+    (text) => {
+      expect(parseEventTypePattern(text)).toEqual({ ok: false, error: "no_such_operational_event" });
+    },
+  );
+
+  test("the patterns that match a type are exactly those that patternsMatching names", () => {
+    const segment = fc.constantFrom("a", "b", "*");
+    const anyPattern = fc.array(segment, { minLength: 0, maxLength: 4 }).map((tail) => ["a", ...tail].join("."));
+    const type = fc.array(fc.constantFrom("a", "b"), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(type, anyPattern, (tail, text) => {
+        const named = ["a", ...tail].join(".");
+        expect(patternsMatching(named).includes(text)).toBe(compilePattern(text)(named));
+      }),
+      { ...seed, numRuns: 2_000 },
+    );
+  });
+
+  test("a test send is no operational event that a pattern could ask for", () => {
+    expect(OPERATIONAL_PATTERNS.has(TEST_EVENT_TYPE)).toBe(false);
   });
 
   test.each([

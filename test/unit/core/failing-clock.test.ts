@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { clockMark, disablesAt, mayDisable } from "../../../src/core/failing-clock.ts";
+import { clockMark, disablesAt, mayDisable, mayTellOfFailing } from "../../../src/core/failing-clock.ts";
 import { classifyOutcome, ERROR_CLASSES, OUTCOME_CLASSES, type WireResult } from "../../../src/core/outcome.ts";
 
 describe("what an attempt says of its endpoint", () => {
@@ -56,4 +56,10 @@ test("a failure disables from that moment on, and never before it", () => {
     }),
     { seed: 40_811, numRuns: 300 },
   );
+});
+
+test("an endpoint may be told of as failing by what begins an hour after the clock did, and not while there is none", () => {
+  expect(mayTellOfFailing(1_000, 3_600_999)).toBe(false);
+  expect(mayTellOfFailing(1_000, 3_601_000)).toBe(true);
+  expect(mayTellOfFailing(null, 9e15)).toBe(false);
 });

@@ -7,13 +7,16 @@ const key = fc.stringMatching(/^[\x21-\x7e]{1,256}$/);
 const malformed = { ok: false, error: "malformed_idempotency_key" };
 
 describe("names and keys", () => {
-  test.each(["a", "0", "shop-1_eu", "a".repeat(63)])("%s is a source name", (name) => {
+  test.each(["a", "0", "shop-1_eu", "hooklane-eu", "a".repeat(63)])("%s is a source name", (name) => {
     expect(SOURCE_NAME.test(name)).toBe(true);
   });
 
-  test.each(["", "-a", "_a", "A", "a.b", "a b", "a\n", "é", "a".repeat(64)])("%j is no source name", (name) => {
-    expect(SOURCE_NAME.test(name)).toBe(false);
-  });
+  test.each(["", "-a", "_a", "A", "a.b", "a b", "a\n", "é", "a".repeat(64), "hooklane"])(
+    "%j is no source name",
+    (name) => {
+      expect(SOURCE_NAME.test(name)).toBe(false);
+    },
+  );
 
   test.each(["", " ", "a b", "a\t", "a\r\nx: y", "a\n", "\u007f", "é", "\u0000", "a".repeat(257)])(
     "%j is no key",

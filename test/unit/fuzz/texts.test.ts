@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from "../../../src/core/base64.ts";
 import { encodeCursor, parseCursor } from "../../../src/core/cursor.ts";
-import { compilePattern, isEventType, parseEventTypePattern } from "../../../src/core/event-type.ts";
+import {
+  compilePattern,
+  isEventType,
+  OPERATIONAL_EVENT_TYPES,
+  parseEventTypePattern,
+} from "../../../src/core/event-type.ts";
 import { parseIdempotencyKeyHeader } from "../../../src/core/grammar.ts";
 import { deliveryId, isEventId, isId, parseDeliveryId } from "../../../src/core/ids.ts";
 import { keepResponseHeaders, partnerRequestId } from "../../../src/core/response-headers.ts";
@@ -26,6 +31,12 @@ describe("event types and patterns", () => {
     soup("a*._-é \n", 8),
     soup("ab.*", 140),
     soup("*.", 6).map((tail) => `hooklane.${tail}`),
+    fc
+      .array(fc.constantFrom("*", "delivery", "dead_letter", "endpoint", "disabled", "failing"), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      .map((tail) => ["hooklane", ...tail].join(".")),
   );
 
   test("any text is a type, or a pattern, exactly when the grammar says so", () => {
@@ -37,8 +48,8 @@ describe("event types and patterns", () => {
         expect(parsed).toEqual(
           !isDotted(given, true)
             ? { ok: false, error: "malformed_pattern" }
-            : isOperational
-              ? { ok: false, error: "operational_events_not_supported" }
+            : isOperational && !OPERATIONAL_EVENT_TYPES.some((type) => matches(given.split("."), type.split(".")))
+              ? { ok: false, error: "no_such_operational_event" }
               : { ok: true, value: given },
         );
       }),

@@ -45,10 +45,24 @@ test.each([
   expect((await t.api.get("/v1/sources")).body.data).toEqual([]);
 });
 
-test("patterns of operational events are refused as not built", async () => {
+test.each(["hooklane.*", "hooklane.endpoint.disabled", "hooklane.none"])(
+  "no source may publish %s, which is the relay's own",
+  async (pattern) => {
+    const t = await createTestTenant();
+    const refused = await t.api.post("/v1/sources", { name: "x", allowed_event_types: [pattern] });
+    expect(refused).toMatchObject({ status: 422, body: { code: "validation_failed" } });
+    expect(refused.body.errors).toMatchObject([{ path: "allowed_event_types.0" }]);
+  },
+);
+
+test("no source takes the name under which the relay itself speaks", async () => {
   const t = await createTestTenant();
-  const refused = await t.api.post("/v1/sources", { name: "x", allowed_event_types: ["hooklane.*"] });
-  expect(refused).toMatchObject({ status: 422, body: { code: "not_supported" } });
+  const refused = { status: 422, body: { code: "validation_failed", errors: [{ path: "name" }] } };
+  expect(await t.api.post("/v1/sources", { name: "hooklane" })).toMatchObject(refused);
+  const source = await t.api.post("/v1/sources", { name: "orders" });
+  expect(
+    await t.api.patch(`/v1/sources/${source.body.source?.id ?? source.body.id}`, { name: "hooklane" }),
+  ).toMatchObject(refused);
 });
 
 test("of many that take one name at once, one gets it", async () => {

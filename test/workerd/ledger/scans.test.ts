@@ -101,7 +101,7 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
       partnerRequestId: null,
     },
     disable: null,
-    clock: { mark: "failure" as const, url: "https://consumer.example/hook", requestedAt: Date.now() },
+    clock: { mark: "failure" as const, url: "https://consumer.example/hook", requestedAt: Date.now(), mayTell: true },
   };
   await counting("recent answers", (bindings) => createCloseLedger(db(bindings)).listRecentAnswers(ref, 2, 6));
   // The failure that begins a time of failing reads most: it looks for a success that overtook it.

@@ -70,6 +70,10 @@ describe("a row that mixes two tenants is refused by the ledger itself", () => {
     ["a delivery under another tenant's policy", delivery("'t1'", "'v1'", "'e1'", "'b1'", "'p2'")],
     ["an attempt of another tenant's delivery", attempt("'t1'", "'v2'", "'e2'")],
     [
+      "a note for a tenant that is none",
+      `insert into operational_event (tenant_id, raised_at, id, type, facts) values ('t3', 0, 'n', 'a', '{}')`,
+    ],
+    [
       "a block by another tenant's delivery",
       `insert into lane_block (tenant_id, endpoint_id, lane_key, event_id,
       replay_no, blocked_at) values ('t1', 'e2', '', 'v2', 0, 0)`,

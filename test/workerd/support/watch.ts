@@ -20,6 +20,7 @@ export function createWatchdog({ tenant, context }: Pick<Scene, "tenant" | "cont
     listEndedHolds: async () => [],
     listStrandedHolds: async () => ({ endpoints: [], next: null }),
     listOverdueLanes: async () => ({ lanes: [], next: null }),
+    listRaisedTenants: async () => [],
     walkOldEvents: async () => ({ events: [], next: null }),
     reportsUntil: async () => 0,
   };

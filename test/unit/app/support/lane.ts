@@ -307,6 +307,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       route: "lane",
       laneGeneration: 1,
       disablesAt: null,
+      failingSince: null,
     },
     secrets: [{ id: "sec_1", wrappedKey: WRAPPED, activeUntil: null }],
     ...over,

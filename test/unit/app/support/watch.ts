@@ -32,6 +32,8 @@ export function quietScene(over: Partial<WatchDeps> = {}) {
     queueAgeMs: async () => 0,
     reportsUntil: async () => 0,
     wakeLane: () => {},
+    listRaisedTenants: async () => [],
+    publishRaised: async () => false,
     listOverdueLanes: async () => ({ lanes: [], next: null }),
     ringNow: async (calls) => void rung.push(calls.map(({ deliveryId }) => deliveryId)),
     ringLater: () => {},
