@@ -5,6 +5,7 @@ import { MAX_RING_DELAY_MS, type DeliveryCall } from "../deliver/delivery-call.t
 import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
+import { expandOverdue, type ExpandFanOutDeps } from "../publish/expand-fan-out.ts";
 import type { Runtime } from "../runtime.ts";
 import { createLaneWalk, wakeLanes, type LaneWalk, type WakeLanesDeps } from "./wake-lanes.ts";
 
@@ -29,7 +30,8 @@ interface ExpiredLease extends TenantDeliveryRef {
   isLast?: boolean;
 }
 
-export interface WatchDeps extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, Pick<Runtime, "now"> {
+export interface WatchDeps
+  extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, ExpandFanOutDeps, Pick<Runtime, "now"> {
   listDue(until: number, after: DueDelivery | null, limit: number): Promise<DueDelivery[]>;
   listLongRetriesDue(from: number, until: number, minDelayMs: number, limit: number): Promise<DueDelivery[]>;
   listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
@@ -102,6 +104,7 @@ export function createWatchState(now: number): WatchState {
 export async function tick(deps: WatchDeps, state: WatchState): Promise<number | null> {
   const now = deps.now();
   const steps: [string, () => Promise<boolean>][] = [
+    ["expand fan-outs", () => expandOverdue(deps, now)],
     ["recover leases", () => recoverLeases(deps, now)],
     ["end holds", () => endHolds(deps, now)],
     ["release stranded holds", () => releaseStranded(deps, state)],

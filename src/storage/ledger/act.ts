@@ -1,6 +1,7 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { redateNextHead } from "./block.ts";
+import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
@@ -126,6 +127,7 @@ export function createActLedger(db: D1Database) {
      */
     async disableEndpoint(tenantId: string, endpointId: string, reason: string, now: number): Promise<void> {
       await db.batch([
+        owedToEndpoint(db, tenantId, endpointId),
         db
           .prepare(
             `update endpoint set disabled_at = ?3, last_disabled_at = ?3, disabled_reason = ?4, revision = revision + 1,
@@ -166,6 +168,7 @@ export function createActLedger(db: D1Database) {
 
     async enableEndpoint(tenantId: string, endpointId: string): Promise<void> {
       await db.batch([
+        owedToEndpoint(db, tenantId, endpointId),
         db
           .prepare(
             `update endpoint set disabled_at = null, disabled_reason = null, revision = revision + 1

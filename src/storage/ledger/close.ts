@@ -1,5 +1,6 @@
 import type { TenantDeliveryRef } from "./deliver.ts";
 import { blockLane } from "./block.ts";
+import { owedToEndpoint } from "./fan-out.ts";
 
 /** How an attempt ended, and what its delivery does next. */
 export interface Closing extends TenantDeliveryRef {
@@ -143,6 +144,7 @@ function disableEndpoint(
   { url, reason }: { url: string; reason: string },
 ): D1PreparedStatement[] {
   return [
+    owedToEndpoint(db, closing.tenantId, closing.endpointId),
     db
       .prepare(
         `update tenant set revision = revision + 1 where id = ?1 and exists (
