@@ -4,6 +4,7 @@ import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight } from "./app/deliver/in-flight.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
+import type { ExpandFanOutDeps } from "./app/publish/expand-fan-out.ts";
 import type { SourcePlace } from "./app/publish/find-source-place.ts";
 import { publishOperational } from "./app/operational/publish-operational.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
@@ -31,6 +32,7 @@ import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
 import { createHealthLedger } from "./storage/ledger/health.ts";
+import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
@@ -130,7 +132,7 @@ export function composeDeliver(
   context: Context,
   shard: string,
   kind: "queue" | "lane" | "test",
-): DeliverDeps & ReportDeps {
+): DeliverDeps & ReportDeps & ExpandFanOutDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);
   const close = createCloseLedger(db, createOutboxBell(env, context, shard));
@@ -139,6 +141,7 @@ export function composeDeliver(
     ...runtime,
     ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
+    ...createFanOutLedger(db),
     listRecentAnswers: close.listRecentAnswers,
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
     getPayload: createPayloadStore(env.PAYLOADS).getPayload,

@@ -1,7 +1,8 @@
 import type { DeliveryCall } from "../app/deliver/delivery-call.ts";
 import { parseSettings } from "../env.ts";
 import { logFault } from "../log-fault.ts";
-import { sendRings } from "../queue/producer.ts";
+import type { FanOutRef } from "../app/publish/expand-fan-out.ts";
+import { sendFanOuts, sendRings } from "../queue/producer.ts";
 import { runtime } from "./runtime.ts";
 import { shardsOf } from "./shards.ts";
 
@@ -24,8 +25,8 @@ export interface LaneName {
  * a queue or an object that refuses costs time, and never the caller's request.
  */
 export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitUntil">, shard: string) {
-  function ring(queue: Queue, calls: DeliveryCall[], delayMs: number): void {
-    context.waitUntil(sendRings(queue, shard, calls, delayMs).catch((error: unknown) => logFault("ring", error)));
+  function ring(sending: Promise<void>): void {
+    context.waitUntil(sending.catch((error: unknown) => logFault("ring", error)));
     const now = runtime.now();
     if (now - (armedAt.get(shard) ?? 0) < ARM_INTERVAL_MS) return;
     armedAt.set(shard, now);
@@ -36,8 +37,9 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
     );
   }
   return {
-    announce: (calls: DeliveryCall[]) => ring(env.FIRST_ATTEMPTS, calls, 0),
-    ringLater: (calls: DeliveryCall[], delayMs: number) => ring(env.RETRIES, calls, delayMs),
+    announce: (calls: DeliveryCall[]) => ring(sendRings(env.FIRST_ATTEMPTS, shard, calls, 0)),
+    announceFanOuts: (fanOuts: FanOutRef[]) => ring(sendFanOuts(env.FIRST_ATTEMPTS, shard, fanOuts)),
+    ringLater: (calls: DeliveryCall[], delayMs: number) => ring(sendRings(env.RETRIES, shard, calls, delayMs)),
     /** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
     wakeLane(lane: LaneName): void {
       context.waitUntil(

@@ -2,6 +2,7 @@ import type { DeliveryCall } from "../app/deliver/delivery-call.ts";
 import { deliver, type DeliverDeps } from "../app/deliver/deliver.ts";
 import { recordAttempt, type RecordAttemptDeps } from "../app/deliver/record-attempt.ts";
 import type { AttemptReport } from "../app/deliver/report.ts";
+import { expandFanOut, type ExpandFanOutDeps } from "../app/publish/expand-fan-out.ts";
 import { ReportMessage, RingMessage } from "./messages.ts";
 import { logFault } from "../log-fault.ts";
 
@@ -19,18 +20,20 @@ type Deps<T> = (shard: string) => T;
 
 /**
  * Answers a batch of doorbells. Each message is acknowledged as soon as its deliveries are decided and the sends are on
- * their way; a receiver that hangs holds up nobody.
+ * their way; a receiver that hangs holds up nobody. One for a fan-out is when all of that is on record.
  */
-export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps>): Promise<void> {
+export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps & ExpandFanOutDeps>): Promise<void> {
   const rings = batch.messages.flatMap((message) => {
     const ring = RingMessage.safeParse(message.body);
     if (ring.success) return [{ message, ring: ring.data }];
     dropMalformed(batch, message);
     return [];
   });
-  const shards = [...Map.groupBy(rings, ({ ring }) => ring.shard)];
-  await Promise.all(
-    shards.map(async ([shard, ofShard]) => {
+  const [fanOuts, deliveries] = partition(rings, ({ ring }) => ring.fan_outs !== undefined);
+  const shards = [...Map.groupBy(deliveries, ({ ring }) => ring.shard)];
+  await Promise.all([
+    ...fanOuts.map(({ message, ring }) => expandAll(batch, message, ring, depsOf(ring.shard))),
+    ...shards.map(async ([shard, ofShard]) => {
       try {
         await deliver(
           depsOf(shard),
@@ -42,7 +45,22 @@ export async function consumeRings(batch: MessageBatch, depsOf: Deps<DeliverDeps
         for (const { message } of ofShard) message.retry({ delaySeconds: delayOf(message, RING_DELAYS_SECONDS) });
       }
     }),
-  );
+  ]);
+}
+
+async function expandAll(
+  { queue }: MessageBatch,
+  message: Message,
+  { tenant: tenantId, fan_outs: eventIds = [] }: RingMessage,
+  deps: ExpandFanOutDeps,
+): Promise<void> {
+  try {
+    for (const eventId of eventIds) await expandFanOut(deps, { tenantId, eventId });
+    message.ack();
+  } catch (error) {
+    logFault(`expand from ${queue}`, error);
+    message.retry({ delaySeconds: delayOf(message, RING_DELAYS_SECONDS) });
+  }
 }
 
 /** Puts waiting attempt reports on record. One that the ledger refuses stays in the queue. */
@@ -77,6 +95,10 @@ export function dropDeadRings(batch: MessageBatch): void {
 function dropMalformed(batch: MessageBatch, message: Message): void {
   console.error(JSON.stringify({ level: "error", event: "malformed_message", queue: batch.queue, id: message.id }));
   message.ack();
+}
+
+function partition<T>(items: T[], isFirst: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }
 
 function toCalls({ tenant, deliveries }: RingMessage): DeliveryCall[] {

@@ -16,13 +16,29 @@ interface Call {
 export async function sendRings(queue: Queue, shard: string, calls: Call[], delayMs: number): Promise<void> {
   const delaySeconds = Math.ceil(delayMs / 1000);
   const messages = toMessages(shard, calls).map((body) => ({ body, ...(delaySeconds > 0 && { delaySeconds }) }));
-  for (let i = 0; i < messages.length; i += MESSAGES_PER_SEND) {
-    await withTimeout(queue.sendBatch(messages.slice(i, i + MESSAGES_PER_SEND)));
-  }
+  await sendAll(queue, messages);
+}
+
+/** Rings for what events owe beyond their commits, a message an event: the work of one is long enough. */
+export async function sendFanOuts(
+  queue: Queue,
+  shard: string,
+  fanOuts: { tenantId: string; eventId: string }[],
+): Promise<void> {
+  const messages = fanOuts.map(({ tenantId, eventId }) => ({
+    body: { shard, tenant: tenantId, deliveries: [], fan_outs: [eventId] } satisfies RingMessage,
+  }));
+  await sendAll(queue, messages);
 }
 
 export async function sendMessage(queue: Queue, body: unknown, delaySeconds: number): Promise<void> {
   await withTimeout(queue.send(body, { delaySeconds }));
+}
+
+async function sendAll(queue: Queue, messages: MessageSendRequest[]): Promise<void> {
+  for (let i = 0; i < messages.length; i += MESSAGES_PER_SEND) {
+    await withTimeout(queue.sendBatch(messages.slice(i, i + MESSAGES_PER_SEND)));
+  }
 }
 
 function toMessages(shard: string, calls: Call[]): RingMessage[] {

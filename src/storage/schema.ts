@@ -255,6 +255,20 @@ export const event = sqliteTable(
   ],
 );
 
+export const fanOut = sqliteTable(
+  "fan_out",
+  {
+    tenantId: text("tenant_id").notNull(),
+    eventId: text("event_id").notNull(),
+    part: integer("part").notNull(),
+    deliveries: text("deliveries").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.eventId, t.part] }),
+    foreignKey({ columns: [t.tenantId, t.eventId], foreignColumns: [event.tenantId, event.id] }),
+  ],
+);
+
 export const delivery = sqliteTable(
   "delivery",
   {

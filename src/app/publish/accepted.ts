@@ -4,7 +4,10 @@ export interface AcceptedDelivery {
   status: "pending" | "failed";
 }
 
-/** What a producer is told of one event; `deliveries` holds the first 100. */
+/** How many deliveries the answer of a publish shows. */
+export const SHOWN_DELIVERIES = 100;
+
+/** What a producer is told of one event; `deliveries` holds the first SHOWN_DELIVERIES. */
 export interface Accepted {
   id: string;
   duplicate: boolean;

@@ -1,15 +1,16 @@
 import { concatBytes } from "../../core/bytes.ts";
+import { splitFanOut, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
 import type { MatchedDelivery } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
 import { retentionClassDays, retentionMs } from "../../core/retention.ts";
 import { AppError } from "../app-error.ts";
-import type { Accepted } from "./accepted.ts";
+import { SHOWN_DELIVERIES, type Accepted } from "./accepted.ts";
 import type { Publisher } from "./publish-config.ts";
 import { checkItem, type PublishItem } from "./publish-input.ts";
 import { orRefusal } from "./refusals.ts";
 
-/** Deliveries that one request may owe: what one atomic commit bears. */
+/** Deliveries that one request may owe: what one atomic commit bears, if all of them go through lanes. */
 const MAX_DELIVERIES_PER_REQUEST = 25_000;
 
 /** What one commit would make of a request, by the configuration it was planned with. */
@@ -18,8 +19,11 @@ export interface Plan {
   objectKey: string;
   bytes: Uint8Array;
   events: Event[];
-  matched: MatchedDelivery[][];
+  /** One an event. */
+  fanOuts: FanOut[];
+  /** Of all events, those that commit with them, and the rest. */
   deliveries: { eventId: string; endpointId: string; subscriptionId: string }[];
+  parts: FanOutPart[];
   /** Where each event's answer goes. */
   positions: number[];
   /** One a given item; those of events are filled by the commit. */
@@ -65,8 +69,9 @@ export function planPublish(
   // Another configuration may take other items, at other offsets: each round has an object of its own.
   const objectKey = payloadObjectKey(classDays, tenantId, `${ids[0]}${round > 0 ? `.${round}` : ""}`, now);
 
+  const fanOuts = checked.map(({ matched }) => splitFanOut(matched, SHOWN_DELIVERIES));
   let offset = 0;
-  const events = checked.map(({ item, index, matched, fields: { input, source } }): Event => {
+  const events = checked.map(({ item, index, matched, fields: { input, source } }, position): Event => {
     const payloadRef = joinPayloadRef(objectKey, offset);
     offset += item.payload.length;
     return {
@@ -86,7 +91,7 @@ export function planPublish(
       relayedAt: now,
       causeEventId: input.cause_event_id ?? null,
       expiresAt: now + retentionMs(classDays),
-      dispatchedAt: now,
+      dispatchedAt: fanOuts[position]!.parts.length === 0 ? now : null,
       deliveryCount: matched.length,
       ...intake,
       payloadErasedAt: null,
@@ -97,9 +102,16 @@ export function planPublish(
     objectKey,
     bytes: concatBytes(checked.map(({ item }) => item.payload)),
     events,
-    matched: checked.map(({ matched }) => matched),
-    deliveries: events.flatMap((event, i) =>
-      checked[i]!.matched.map(({ endpointId, subscriptionId }) => ({ eventId: event.id, endpointId, subscriptionId })),
+    fanOuts,
+    deliveries: events.flatMap(({ id: eventId }, i) =>
+      fanOuts[i]!.atOnce.map(({ endpointId, subscriptionId }) => ({ eventId, endpointId, subscriptionId })),
+    ),
+    parts: events.flatMap(({ id: eventId }, i) =>
+      fanOuts[i]!.parts.map((part, number) => ({
+        eventId,
+        part: number,
+        deliveries: part.map(({ endpointId, subscriptionId }): [string, string] => [endpointId, subscriptionId]),
+      })),
     ),
     positions: checked.map(({ index }) => index),
     results,

@@ -1,3 +1,4 @@
+import type { FanOutPart } from "../../core/fan-out.ts";
 import { createEventIds, deliveryId } from "../../core/ids.ts";
 import type { Event } from "../../core/model.ts";
 import { sha256Hex } from "../../core/sha256.ts";
@@ -21,6 +22,7 @@ export interface PublishDeps extends PublishConfigDeps, SettleDeps, Pick<Runtime
     events: Event[],
     deliveries: { eventId: string; endpointId: string; subscriptionId: string }[],
     now: number,
+    parts: FanOutPart[],
   ): Promise<{ stale: true } | { stale: false; holders: KeyHolder[] }>;
 }
 
@@ -29,7 +31,7 @@ const MAX_RELOADS = 5;
 
 /**
  * Takes events: checked each on its own, payloads in one R2 object, then events and deliveries in one commit (architecture
- * §3, rules 1 to 3). Answers one result an item, in order; when it returns, what it accepted is durable. Two storage trips
+ * §3, rules 1 to 3), of a large fan-out those that are ordered and a list of the rest. Answers one result an item, in order; when it returns, what it accepted is durable. Two storage trips
  * when the configuration is known. Throws `unavailable` when a store refuses, with nothing acknowledged.
  */
 export async function publishEvents(
@@ -71,11 +73,14 @@ export async function publishEvents(
 
 /** Rings even when no try was confirmed, since one may have taken effect; a doorbell for a row that is not there is dropped. */
 async function commitPlan(deps: PublishDeps, { tenantId, revision }: PublishConfig, plan: Plan, now: number) {
+  const { events, deliveries, parts } = plan;
   try {
-    return await retrying(deps.sleep, () => deps.commitPublish(tenantId, revision, plan.events, plan.deliveries, now));
+    return await retrying(deps.sleep, () => deps.commitPublish(tenantId, revision, events, deliveries, now, parts));
   } catch (error) {
-    const ids = plan.deliveries.map((delivery) => deliveryId({ ...delivery, replayNo: 0 }));
+    const ids = deliveries.map((delivery) => deliveryId({ ...delivery, replayNo: 0 }));
     deps.announce(ids.map((id) => ({ tenantId, deliveryId: id, attemptNumber: 1 })));
+    const fannedOut = new Set(parts.map(({ eventId }) => eventId));
+    if (fannedOut.size > 0) deps.announceFanOuts([...fannedOut].map((eventId) => ({ tenantId, eventId })));
     throw error;
   }
 }

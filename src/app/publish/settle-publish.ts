@@ -3,11 +3,10 @@ import type { Event } from "../../core/model.ts";
 import { AppError } from "../app-error.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import { zeroPayload, type ZeroPayloadDeps } from "../event/zero-payload.ts";
-import type { Accepted, AcceptedDelivery } from "./accepted.ts";
+import { SHOWN_DELIVERIES, type Accepted, type AcceptedDelivery } from "./accepted.ts";
+import type { FanOutRef } from "./expand-fan-out.ts";
 import type { Plan } from "./plan-publish.ts";
 import { orUnavailable } from "./refusals.ts";
-
-const SHOWN_DELIVERIES = 100;
 
 /** The event that holds the idempotency key of the event at `index`. */
 export interface KeyHolder {
@@ -27,6 +26,8 @@ export interface SettleDeps extends ZeroPayloadDeps {
   listFirstDeliveries(tenantId: string, eventIds: string[], limit: number): Promise<AcceptedDelivery[][]>;
   /** Rings for first attempts: never fails, never waits for the queue. */
   announce(calls: DeliveryCall[]): void;
+  /** Rings for what an event owes beyond its commit, in the same way. */
+  announceFanOuts(fanOuts: FanOutRef[]): void;
   /** Rings at a lane: never fails, never waits for it. */
   wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
   /** Lets work go on after the answer. */
@@ -38,6 +39,7 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
   const holderOf = new Map(holders.map((holder) => [holder.index, holder]));
   const calls: DeliveryCall[] = [];
   const lanes = new Map<string, number>();
+  const fanOuts: FanOutRef[] = [];
   const duplicates: { position: number; holder: KeyHolder }[] = [];
   const refused: Event[] = [];
   for (const [i, event] of plan.events.entries()) {
@@ -50,21 +52,23 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
       else duplicates.push({ position, holder });
       continue;
     }
-    const matched = plan.matched[i]!;
+    const { atOnce, parts } = plan.fanOuts[i]!;
     plan.results[position] = {
       id: event.id,
       duplicate: false,
       relayedAt: event.relayedAt,
-      deliveryCount: matched.length,
-      deliveries: matched.slice(0, SHOWN_DELIVERIES).map(({ endpointId, subscriptionId, endpointDisabled }) => ({
+      deliveryCount: event.deliveryCount,
+      deliveries: atOnce.slice(0, SHOWN_DELIVERIES).map(({ endpointId, subscriptionId, endpointDisabled }) => ({
         endpointId,
         subscriptionId,
         status: endpointDisabled ? "failed" : "pending",
       })),
     };
-    for (const { endpointId, endpointDisabled, lane } of matched) {
+    if (parts.length > 0) fanOuts.push({ tenantId: plan.tenantId, eventId: event.id });
+    for (const { endpointId, endpointDisabled, lane } of atOnce) {
       if (endpointDisabled) continue;
-      if (lane) {
+      // Thousands of objects are not called by one request: the consumer of the doorbells wakes them, some a message.
+      if (lane && parts.length === 0) {
         lanes.set(endpointId, lane.generation);
         continue;
       }
@@ -73,6 +77,7 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
     }
   }
   if (calls.length > 0) deps.announce(calls);
+  if (fanOuts.length > 0) deps.announceFanOuts(fanOuts);
   for (const [endpointId, generation] of lanes) deps.wakeLane({ tenantId: plan.tenantId, endpointId, generation });
   dropRefused(deps, plan, refused);
   await answerDuplicates(deps, plan, duplicates);

@@ -5,6 +5,7 @@ import { MAX_RING_DELAY_MS, type DeliveryCall } from "../deliver/delivery-call.t
 import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
+import { expandOverdue, type ExpandFanOutDeps } from "../publish/expand-fan-out.ts";
 import type { Runtime } from "../runtime.ts";
 import { emptyOutboxes, type EmptyOutboxesDeps, type OutboxWalk } from "./empty-outboxes.ts";
 import { createLaneWalk, wakeLanes, type LaneWalk, type WakeLanesDeps } from "./wake-lanes.ts";
@@ -31,7 +32,7 @@ interface ExpiredLease extends TenantDeliveryRef {
 }
 
 export interface WatchDeps
-  extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, EmptyOutboxesDeps, Pick<Runtime, "now"> {
+  extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, EmptyOutboxesDeps, ExpandFanOutDeps, Pick<Runtime, "now"> {
   listDue(until: number, after: DueDelivery | null, limit: number): Promise<DueDelivery[]>;
   listLongRetriesDue(from: number, until: number, minDelayMs: number, limit: number): Promise<DueDelivery[]>;
   listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
@@ -106,6 +107,7 @@ export function createWatchState(now: number): WatchState {
 export async function tick(deps: WatchDeps, state: WatchState): Promise<number | null> {
   const now = deps.now();
   const steps: [string, () => Promise<boolean>][] = [
+    ["expand fan-outs", () => expandOverdue(deps, now)],
     ["recover leases", () => recoverLeases(deps, now)],
     ["end holds", () => endHolds(deps, now)],
     ["release stranded holds", () => releaseStranded(deps, state)],

@@ -131,7 +131,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   relay_region: "Where the relay did this, if known.",
   expires_at: "End of retention: from then on it is not shown.",
   payload_erased_at: "When the payload was erased; null while it is kept.",
-  dispatched_at: "When all its deliveries were on record.",
+  dispatched_at: "When all its deliveries were on record: with it, or soon after where there are more than 1,000.",
 
   // Deliveries and attempts.
   event_id: "The event it delivers.",

@@ -13,7 +13,7 @@ import type { EndpointQuotas } from "../../core/quotas.ts";
 import type { RetryPolicy, RetryPolicyInput } from "../../core/retry-policy.ts";
 import { endpoint, retryPolicy, signingSecret, subscription, tenant } from "../schema.ts";
 import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
-import { afterKey, bumpTenantRevision, hasRoom, orKeep, valuesWhere } from "./statements.ts";
+import { afterKey, bumpTenantRevision, hasRoom, insertOwed, orKeep, valuesWhere } from "./statements.ts";
 
 // In a batch, columns of one name would fall together: the policy is the only one from the joined table.
 const columns = {
@@ -145,7 +145,8 @@ export function createEndpointStore(d1: D1Database) {
       const idsBySubscription = JSON.stringify(Object.fromEntries(effective.map(([key, row]) => [key, row.id])));
       const isFresh = sql`exists (select 1 from ${tenant} where ${tenant.id} = ${tenantId}
         and ${tenant.revision} = ${change.tenantRevision})`;
-      const [, updated, , , rows] = await db.batch([
+      const [, , updated, , , rows] = await db.batch([
+        insertOwed(db, tenantId, id),
         insertRetryPolicies(db, tenantId, [own, ...effective.map(([, row]) => row)]),
         db
           .update(endpoint)

@@ -2,7 +2,9 @@
 import { getTableColumns, sql, type InferInsertModel, type SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { toHex } from "../../core/hex.ts";
 import type { PageKey } from "../../core/model.ts";
+import { OWED_TO_ENDPOINT } from "../ledger/fan-out.ts";
 import { tenant } from "../schema.ts";
 
 /** Belongs into the batch of every change of configuration: publishes commit only under the revision they matched. */
@@ -11,6 +13,20 @@ export function bumpTenantRevision(db: DrizzleD1Database, tenantId: string, cond
     .update(tenant)
     .set({ revision: sql`${tenant.revision} + 1` })
     .where(sql`${tenant.id} = ${tenantId} and ${condition}`);
+}
+
+/**
+ * `owedToEndpoint`, for a batch that changes the policy of an endpoint or of its subscriptions: first in it, so that a delivery
+ * has the policy that held when its event was accepted. In a batch a raw statement can have no parameters.
+ */
+export function insertOwed(db: DrizzleD1Database, tenantId: string, endpointId: string) {
+  const values = { "?1": toLiteral(tenantId), "?2": toLiteral(endpointId) };
+  return db.run(sql.raw(OWED_TO_ENDPOINT.replace(/\?[12]/g, (name) => values[name as "?1"])));
+}
+
+/** Nothing of it is read as SQL, whatever it is. */
+function toLiteral(text: string): string {
+  return `cast(x'${toHex(new TextEncoder().encode(text))}' as text)`;
 }
 
 /** The rows after `after`, in the order of creation and id, newest first. */

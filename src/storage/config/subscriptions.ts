@@ -5,7 +5,7 @@ import { MAX_SUBSCRIPTIONS } from "../../core/quotas.ts";
 import type { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { endpoint, subscription, tenant } from "../schema.ts";
 import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
-import { afterKey, bumpTenantRevision, hasRoom, valuesWhere } from "./statements.ts";
+import { afterKey, bumpTenantRevision, hasRoom, insertOwed, valuesWhere } from "./statements.ts";
 
 const columns = {
   id: subscription.id,
@@ -104,7 +104,8 @@ export function createSubscriptionStore(d1: D1Database) {
     ): Promise<boolean> {
       const seen = await toRetryPolicyRow(policies.endpoint);
       const effective = policies.effective && (await toRetryPolicyRow(policies.effective));
-      const [, updated] = await db.batch([
+      const [, , updated] = await db.batch([
+        insertOwed(db, tenantId, from.endpointId),
         insertRetryPolicies(db, tenantId, effective ? [effective] : []),
         db
           .update(subscription)

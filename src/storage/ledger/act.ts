@@ -2,6 +2,7 @@ import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { redateNextHead } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
+import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { ringFor, type OutboxBell } from "./raise.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
@@ -156,6 +157,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
 
     async enableEndpoint(tenantId: string, endpointId: string): Promise<void> {
       await db.batch([
+        owedToEndpoint(db, tenantId, endpointId),
         db
           .prepare(
             `update endpoint set disabled_at = null, disabled_reason = null, failing_since = null, failure_noted_at = null,

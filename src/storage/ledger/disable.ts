@@ -1,3 +1,4 @@
+import { owedToEndpoint } from "./fan-out.ts";
 import { raiseDisabled } from "./raise.ts";
 
 /** Who is disabled, and why. `url` is what it must still have, null for whatever it has. */
@@ -29,6 +30,7 @@ export function disableEndpoint(
 ): D1PreparedStatement[] {
   const { tenantId, endpointId, url, reason, now } = disabling;
   return [
+    owedToEndpoint(db, tenantId, endpointId),
     raiseDisabled(db, disabling, condition),
     db
       .prepare(

@@ -1,7 +1,9 @@
+import type { FanOutPart } from "../../core/fan-out.ts";
 import type { MatchableSubscription } from "../../core/match.ts";
 import type { Event, SourceKeys } from "../../core/model.ts";
 import type { Plan } from "../../core/publish-limits.ts";
-import { LANE_KEY } from "./lane-key.ts";
+import { insertParts } from "./fan-out.ts";
+import { insertDeliveries } from "./new-deliveries.ts";
 
 /** How a publisher is known: by its key, or by the tenant an operator acts for. */
 export type PublisherRef = { keyHash: Uint8Array } | { tenantId: string };
@@ -120,9 +122,10 @@ export function createPublishLedger(db: D1Database) {
     },
 
     /**
-     * The publish commit: events and all their deliveries, atomic, and idempotent because ids are chosen by the caller.
-     * Deliveries are selected through the event row, so an event whose key was taken brings none and sinks nobody else.
-     * Whether an endpoint is disabled, and its policy, is read from its row here and not from what was matched.
+     * The publish commit: events, their deliveries and parts of what else they owe, atomic, and idempotent because ids are
+     * chosen by the caller. Deliveries and parts are selected through the event row, so an event whose key was taken brings
+     * none and sinks nobody else. Whether an endpoint is disabled, and its policy, is read from its row here and not from
+     * what was matched.
      */
     async commitPublish(
       tenantId: string,
@@ -130,6 +133,7 @@ export function createPublishLedger(db: D1Database) {
       events: Event[],
       deliveries: NewDelivery[],
       now: number,
+      parts: FanOutPart[],
     ): Promise<CommitResult> {
       const keyed = events.flatMap(({ sourceId, idempotencyKey }, index) =>
         idempotencyKey === null ? [] : [[sourceId, idempotencyKey, index]],
@@ -138,7 +142,8 @@ export function createPublishLedger(db: D1Database) {
         db.prepare("select revision from tenant where id = ?").bind(tenantId),
         ...(keyed.length > 0 ? [freeExpiredKeys(db, keyed, now)] : []),
         insertEvents(db, tenantId, revision, events),
-        ...chunk(deliveries, DELIVERIES_PER_STATEMENT).map((part) => insertDeliveries(db, tenantId, part)),
+        ...chunk(deliveries, DELIVERIES_PER_STATEMENT).map((some) => insertGiven(db, tenantId, some)),
+        ...insertParts(db, tenantId, parts),
         countCommitted(db, tenantId, revision, events),
         ...(keyed.length > 0 ? [selectKeyHolders(db, keyed)] : []),
       ]);
@@ -230,37 +235,18 @@ function insertEvents(db: D1Database, tenantId: string, revision: number, events
     .bind(tenantId, JSON.stringify(rows), revision);
 }
 
-/**
- * Route, birth status, policy and lane are read from the endpoint's row here (rule 1). A lane's tail is computed in the
- * insert, in the order of `deliveries` (rule 4).
- */
-function insertDeliveries(db: D1Database, tenantId: string, deliveries: NewDelivery[]): D1PreparedStatement {
+const INSERT_GIVEN = insertDeliveries({
+  from: "json_each(?2) j",
+  eventId: "j.value ->> 0",
+  endpointId: "j.value ->> 1",
+  subscriptionId: "j.value ->> 2",
+  place: "j.key",
+});
+
+/** Those of one lane in the order of `deliveries`. */
+function insertGiven(db: D1Database, tenantId: string, deliveries: NewDelivery[]): D1PreparedStatement {
   const rows = deliveries.map(({ eventId, endpointId, subscriptionId }) => [eventId, endpointId, subscriptionId]);
-  return db
-    .prepare(
-      `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,
-         retry_policy_id, created_at, scheduled_at, next_attempt_at, terminal_at, final_outcome, relay_region, expires_at)
-       select tenant_id, event_id, endpoint_id, subscription_id, iif(is_born_failed, 'failed', 'pending'), lane_key,
-         iif(lane_key is null, null, max(0, coalesce((
-           select max(x.lane_position) from delivery x where x.endpoint_id = n.endpoint_id and x.lane_key = n.lane_key
-             and x.terminal_at is null and x.lane_key is not null), 0))
-           + row_number() over (partition by endpoint_id, lane_key order by place)),
-         policy_id, relayed_at, iif(lane_key is null, relayed_at, null), iif(is_born_failed, null, relayed_at),
-         iif(is_born_failed, relayed_at, null), iif(is_born_failed, 'endpoint_disabled', null), relay_region, expires_at
-       from (
-         select j.key as place, e.tenant_id, e.id as event_id, ep.id as endpoint_id, s.id as subscription_id,
-           ep.disabled_at is not null as is_born_failed,
-           iif(ep.disabled_at is null, ${LANE_KEY}, null) as lane_key,
-           coalesce(s.retry_policy_id, ep.retry_policy_id) as policy_id, e.relayed_at, e.relay_region, e.expires_at
-         from json_each(?2) j
-         cross join event e on e.tenant_id = ?1 and e.id = j.value ->> 0
-         cross join endpoint ep on ep.tenant_id = ?1 and ep.id = j.value ->> 1
-         cross join subscription s on s.tenant_id = ?1 and s.id = j.value ->> 2
-         where ep.deleted_at is null) n
-       where true
-       on conflict do nothing`,
-    )
-    .bind(tenantId, JSON.stringify(rows));
+  return db.prepare(INSERT_GIVEN).bind(tenantId, JSON.stringify(rows));
 }
 
 /** How many of these events are there, asked only when the configuration is not that of `revision`. */

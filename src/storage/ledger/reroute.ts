@@ -1,5 +1,6 @@
 import { formatStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
+import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
 
@@ -73,7 +74,7 @@ export function createRerouteLedger(db: D1Database) {
       ]);
       if (results.at(-1)!.results.length === 0) return null;
       if (!moves || routing.route === "lane") return [];
-      return results[0]!.results.map((row) => ({
+      return results[1]!.results.map((row) => ({
         eventId: row["event_id"] as string,
         endpointId,
         replayNo: row["replay_no"] as number,
@@ -93,6 +94,8 @@ function moveOpen(
 ): D1PreparedStatement[] {
   const isFresh = `exists (select 1 from endpoint e
     where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3 and e.deleted_at is null)`;
+  // What it is owed and has no row yet moves with the rest. It is so even if the change comes too late.
+  const owed = owedToEndpoint(db, tenantId, endpointId);
   // Whoever leaves a mode leaves its blocks behind.
   const unblock = db
     .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isFresh}`)
@@ -113,7 +116,7 @@ function moveOpen(
          where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}`,
       )
       .bind(tenantId, endpointId, revision, now);
-    return [rung, unblock, toQueue];
+    return [owed, rung, unblock, toQueue];
   }
   const open = (where: string) =>
     `select tenant_id, event_id, endpoint_id, replay_no, status, created_at from delivery
@@ -139,5 +142,5 @@ function moveOpen(
          and delivery.endpoint_id = m.endpoint_id and delivery.replay_no = m.replay_no`,
     )
     .bind(tenantId, endpointId, revision, route, orderingMode);
-  return [unblock, toLane];
+  return [owed, unblock, toLane];
 }

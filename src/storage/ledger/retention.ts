@@ -6,6 +6,10 @@ type Row = Record<string, any>;
 const TENANTS_PER_WALK = 50;
 const WALKED_TENANTS = `select id from tenant where id >= ?1 order by id limit ${TENANTS_PER_WALK}`;
 
+/** Of event `j.value`: what it owes is not all on record yet, and the watchdog is at it. */
+const HAS_OPEN_PART = `exists (
+  select 1 from fan_out f where f.event_id = j.value ->> 1 and f.tenant_id = j.value ->> 0)`;
+
 /** An event whose time may be up. */
 interface OldEvent {
   tenantId: string;
@@ -48,7 +52,8 @@ export function createRetentionLedger(db: D1Database) {
     },
 
     /**
-     * Deletes events with their blocks, attempts and deliveries, but for those with a delivery that is still open. At most
+     * Deletes events with their blocks, attempts and deliveries, but for those with a delivery that is still open or not made
+     * yet. At most
      * `maxRows` attempts and as many deliveries go at once, since an event may have thousands: `hasMore` says that some are
      * left. `freedObjects` are those of the events' payload objects that no event refers to any more. Primary keys.
      */
@@ -56,7 +61,7 @@ export function createRetentionLedger(db: D1Database) {
       const keys = JSON.stringify(events.map(({ tenantId, id }) => [tenantId, id]));
       const closed = `json_each(?1) j where not exists (
         select 1 from delivery o where o.tenant_id = j.value ->> 0 and o.event_id = j.value ->> 1
-          and o.terminal_at is null)`;
+          and o.terminal_at is null) and not ${HAS_OPEN_PART}`;
       const delivery = "tenant_id, event_id, endpoint_id, replay_no";
       const [, attempts, deliveries, , freed] = await db.batch<Row>([
         // A block that nobody lifted ends with its dead head.
@@ -87,7 +92,8 @@ export function createRetentionLedger(db: D1Database) {
           .prepare(
             `delete from event where (tenant_id, id) in (
                select j.value ->> 0, j.value ->> 1 from json_each(?1) j where not exists (
-                 select 1 from delivery d where d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1))`,
+                 select 1 from delivery d where d.tenant_id = j.value ->> 0 and d.event_id = j.value ->> 1)
+                 and not ${HAS_OPEN_PART})`,
           )
           .bind(keys),
         selectFreedObjects(db, events),

@@ -1,4 +1,5 @@
-import type { DeliveryRef } from "../../core/ids.ts";
+import { FAN_OUT_OVERDUE_MS } from "../../core/fan-out.ts";
+import { eventIdTimeMs, type DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
 
@@ -202,18 +203,23 @@ export function createWatchLedger(db: D1Database) {
       return { lanes, next: results.length === limit ? (results.at(-1)!["endpoint_id"] as string) : null };
     },
 
-    /** When the watchdog is needed next: the first due work after `now`, and the first that is due already. */
+    /**
+     * When the watchdog is needed next: the first due work after `now` (a fan-out when it is overdue), and the first delivery that
+     * is due already.
+     */
     async findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }> {
       const row = await db
         .prepare(
           `select (select min(next_attempt_at) from delivery where ${DUE} and next_attempt_at > ?1) as pending_at,
                   (select min(next_attempt_at) from delivery where ${DUE} and next_attempt_at <= ?1) as oldest_at,
                   (select min(next_attempt_at) from delivery where ${LEASED}) as lease_at,
-                  (select min(hold_until) from delivery where hold_until is not null) as hold_at`,
+                  (select min(hold_until) from delivery where hold_until is not null) as hold_at,
+                  (select min(event_id) from fan_out) as fan_out_id`,
         )
         .bind(now)
         .first<Row>();
-      const times = [row!["pending_at"], row!["lease_at"], row!["hold_at"]].filter((time) => time !== null);
+      const fanOutAt = row!["fan_out_id"] === null ? null : eventIdTimeMs(row!["fan_out_id"]) + FAN_OUT_OVERDUE_MS;
+      const times = [row!["pending_at"], row!["lease_at"], row!["hold_at"], fanOutAt].filter((time) => time !== null);
       return { nextDueAt: times.length > 0 ? Math.min(...times) : null, oldestDueAt: row!["oldest_at"] };
     },
   };

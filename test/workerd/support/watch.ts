@@ -14,6 +14,7 @@ export function createWatchdog({ tenant, context }: Pick<Scene, "tenant" | "cont
   const real = composeWatch(env as Env, context.context, tenant.shard);
   const idle: WatchDeps = {
     ...real,
+    listOpenParts: async () => [],
     listDue: async () => [],
     listLongRetriesDue: async () => [],
     listExpiredLeases: async () => [],

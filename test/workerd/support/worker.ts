@@ -27,7 +27,8 @@ export function createTestContext(): TestContext {
 
 /** The use-cases of a tenant's shard over real bindings, with `announce` kept from ringing unless a test rings. */
 export function shardDeps(tenant: TestTenant, context: TestContext, bindings: Env = env as Env): ShardDeps {
-  return { ...composeShard(bindings, context.context, tenant.shard), announce: () => {}, ringLater: () => {} };
+  const quiet = { announce: () => {}, announceFanOuts: () => {}, ringLater: () => {} };
+  return { ...composeShard(bindings, context.context, tenant.shard), ...quiet };
 }
 
 export function deliverDeps(tenant: TestTenant, context: TestContext, bindings: Env = env as Env): DeliverDeps {

@@ -24,6 +24,7 @@ function createWatch(scene: Scene) {
   const deps: WatchDeps = {
     ...real,
     now: () => Date.now() + aheadMs,
+    listOpenParts: async (beforeId) => mine(await real.listOpenParts(beforeId, EVERYTHING)),
     listDue: async (until, after) => mine(await real.listDue(until, after, EVERYTHING)),
     listLongRetriesDue: async (from, until, minDelayMs) =>
       mine(await real.listLongRetriesDue(from, until, minDelayMs, EVERYTHING)),
