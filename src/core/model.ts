@@ -62,6 +62,8 @@ export interface Endpoint {
   disabledAt: number | null;
   lastDisabledAt: number | null;
   disabledReason: string | null;
+  /** Since when it is in quarantine, which the relay alone decides; null when it is not. */
+  quarantinedAt: number | null;
   createdAt: number;
 }
 

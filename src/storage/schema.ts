@@ -138,6 +138,7 @@ export const endpoint = sqliteTable(
     disabledReason: text("disabled_reason"),
     createdAt: integer("created_at").notNull(),
     deletedAt: integer("deleted_at"),
+    quarantinedAt: integer("quarantined_at"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

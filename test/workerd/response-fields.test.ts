@@ -9,7 +9,7 @@ const FIELDS = {
   apiKey: "created_at id key name prefix scope source_id",
   endpoint:
     "concurrency_cap created_at disabled_at disabled_reason headers id last_disabled_at max_head_hold_seconds name on_exhausted " +
-    "ordering_mode paused_at payload_format rate_limit_per_second retry_policy revision secret state timeout_ms url",
+    "ordering_mode paused_at payload_format quarantined_at rate_limit_per_second retry_policy revision secret state timeout_ms url",
   subscription:
     "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
   tenant: "created_at endpoint_quota id name plan status suspended_at",
@@ -26,7 +26,7 @@ const FIELDS = {
   attempt:
     "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
     "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",
-  lane: "depth heads mode state",
+  lane: "depth heads mode quarantined_at state",
   problem: "code detail errors request_id status title type",
 };
 

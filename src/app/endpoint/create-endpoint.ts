@@ -49,6 +49,7 @@ export async function createEndpoint(
     disabledAt: null,
     lastDisabledAt: null,
     disabledReason: null,
+    quarantinedAt: null,
     createdAt: now,
   } satisfies Omit<Endpoint, "route">;
   const endpoint: Endpoint = { ...settings, route: routeOf(settings) };

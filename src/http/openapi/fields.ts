@@ -61,6 +61,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   disabled_at: "Since when it is disabled; null when it is not.",
   last_disabled_at: "When it was last disabled; outlives enabling.",
   disabled_reason: "`operator`, or `gone` after a 410.",
+  quarantined_at: "Since when it is in quarantine: it hangs, and is tried with few requests at once until it answers.",
   secret: "`whsec_…`, base64 of 32 bytes: signs the endpoint's requests. Shown only where this says so.",
   active_from: "From when it signs.",
   active_until: "Until when it signs; null while no rotation has set its end.",

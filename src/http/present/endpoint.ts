@@ -26,6 +26,7 @@ export const EndpointAnswer = z
     disabled_at: time.nullable(),
     last_disabled_at: time.nullable(),
     disabled_reason: known(["operator", "gone"]).nullable(),
+    quarantined_at: time.nullable(),
     created_at: time,
   })
   .register(ANSWERS, { id: "Endpoint" });
@@ -56,6 +57,7 @@ export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
     disabled_at: presentTime(endpoint.disabledAt),
     last_disabled_at: presentTime(endpoint.lastDisabledAt),
     disabled_reason: endpoint.disabledReason,
+    quarantined_at: presentTime(endpoint.quarantinedAt),
     created_at: formatTime(endpoint.createdAt),
   };
 }

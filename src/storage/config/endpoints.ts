@@ -35,6 +35,7 @@ const columns = {
   disabledAt: endpoint.disabledAt,
   lastDisabledAt: endpoint.lastDisabledAt,
   disabledReason: endpoint.disabledReason,
+  quarantinedAt: endpoint.quarantinedAt,
   createdAt: endpoint.createdAt,
   policy: retryPolicy.policy,
 };

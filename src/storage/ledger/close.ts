@@ -1,5 +1,6 @@
 import type { TenantDeliveryRef } from "./deliver.ts";
 import { blockLane } from "./block.ts";
+import { retryKey } from "./lane-key.ts";
 
 /** How an attempt ended, and what its delivery does next. */
 export interface Closing extends TenantDeliveryRef {
@@ -61,6 +62,7 @@ export function closingStatements(db: D1Database, closing: Closing): D1PreparedS
   return [
     closeAttempt(db, closing),
     moveDelivery(db, closing),
+    ...(closing.delivery.status === "pending" ? [standBehind(db, closing)] : []),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, closing.attempt.respondedAt)] : []),
     ...(closing.disable ? disableEndpoint(db, closing, closing.disable) : []),
   ];
@@ -135,6 +137,19 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
       attempt.statusCode,
       attempt.errorClass,
     );
+}
+
+/**
+ * Where nothing orders a lane, what has failed stands behind all that has not been tried: one row more, and none where its key
+ * is another. A statement of its own, since one that names the key pays for its index whatever the key was.
+ */
+function standBehind(db: D1Database, { tenantId, eventId, endpointId, replayNo, attemptNumber }: Closing) {
+  return db
+    .prepare(
+      `update delivery set lane_key = ${retryKey("event_id")}
+       where ${KEY} and status = 'pending' and attempt_count = ?5 and hold_until is null and +lane_key = ' ' || event_id`,
+    )
+    .bind(tenantId, eventId, endpointId, replayNo, attemptNumber);
 }
 
 function disableEndpoint(

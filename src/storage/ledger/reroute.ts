@@ -1,6 +1,6 @@
 import { formatStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
-import { LANE_KEY } from "./lane-key.ts";
+import { LANE_KEY_ANEW } from "./lane-key.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
 
 type Routing = Pick<
@@ -16,6 +16,7 @@ type Routing = Pick<
   | "name"
   | "payloadFormat"
   | "headers"
+  | "quarantinedAt"
 >;
 
 /** Deliveries whose doorbells ring at once after a move to queues; the watchdog rings for the rest. */
@@ -46,7 +47,7 @@ export function createRerouteLedger(db: D1Database) {
           .prepare(
             `update endpoint set ordering_mode = ?4, concurrency_cap = ?5, rate_limit_per_second = ?6,
                max_head_hold_seconds = ?7, on_exhausted = ?8, timeout_ms = ?9, route = ?10, url = ?11, name = ?12,
-               payload_format = ?13, headers = ?14, revision = revision + 1
+               payload_format = ?13, headers = ?14, quarantined_at = ?15, revision = revision + 1
              where tenant_id = ?1 and id = ?2 and revision = ?3 and deleted_at is null
              returning id`,
           )
@@ -65,6 +66,7 @@ export function createRerouteLedger(db: D1Database) {
             routing.name,
             routing.payloadFormat,
             formatStoredHeaders(routing.headers),
+            routing.quarantinedAt,
           ),
       ]);
       if (results.at(-1)!.results.length === 0) return null;
@@ -112,7 +114,7 @@ function moveOpen(
     return [rung, unblock, toQueue];
   }
   const open = (where: string) =>
-    `select tenant_id, event_id, endpoint_id, replay_no, status, created_at from delivery
+    `select tenant_id, event_id, endpoint_id, replay_no, status, attempt_count, created_at from delivery
      where ${where} and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1`;
   const toLane = db
     .prepare(
@@ -120,10 +122,10 @@ function moveOpen(
          -- Waiting in a lane uses up nobody's age.
          scheduled_at = iif(delivery.attempt_count = 0, null, delivery.scheduled_at)
        from (
-         select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY} as key,
+         select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY_ANEW} as key,
            row_number() over (
-             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
-             - sum(d.status = 'processing') over (partition by ${LANE_KEY}) as position
+             partition by ${LANE_KEY_ANEW} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
+             - sum(d.status = 'processing') over (partition by ${LANE_KEY_ANEW}) as position
          from (${open("lane_key is not null")}
                union all ${open("lane_key is null and status = 'pending'")}
                union all ${open("lane_key is null and status = 'processing'")}) d

@@ -29,6 +29,7 @@ test("an endpoint shows every field of the contract, and its secret once", async
     disabled_at: null,
     last_disabled_at: null,
     disabled_reason: null,
+    quarantined_at: null,
     created_at: expect.any(String),
   });
   expect((await t.api.get(`/v1/endpoints/${endpoint.id}`)).body).toEqual(endpoint);

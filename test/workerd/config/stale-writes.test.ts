@@ -42,6 +42,7 @@ const ENDPOINT: Endpoint = {
   disabledAt: null,
   lastDisabledAt: null,
   disabledReason: null,
+  quarantinedAt: null,
   createdAt: 1,
 };
 
