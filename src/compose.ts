@@ -2,7 +2,8 @@
 import { encodeRandomPart } from "./core/ids.ts";
 import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
-import { createInFlight } from "./app/deliver/in-flight.ts";
+import { createInFlight, type Place } from "./app/deliver/in-flight.ts";
+import { enterQuarantine, leaveQuarantine, type QuarantineDeps } from "./app/endpoint/quarantine.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
 import type { ExpandFanOutDeps } from "./app/publish/expand-fan-out.ts";
 import type { SourcePlace } from "./app/publish/find-source-place.ts";
@@ -152,6 +153,7 @@ export function composeDeliver(
     workerId: `${env.VERSION.id}.${isolate()}.${kind}`,
     relayRegion: settings.RELAY_REGION,
     inFlight,
+    quarantine: (place: Place, seen) => enterQuarantine(quarantineDeps(env, context, shard), place, seen),
     // RPC's types forget tuples.
     send: (request) => context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
     async queueReport(report) {
@@ -172,9 +174,23 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
     ...createLaneLedger(database(env, shard), createOutboxBell(env, context, shard)),
     reportsUntil: () => watchdog(env, shard).reportsUntil(),
     within,
+    leaveQuarantine: (place: Place, quarantinedAt) =>
+      leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
     pumpAgain,
+  };
+}
+
+function quarantineDeps(env: Env, context: Context, shard: string): QuarantineDeps {
+  const db = database(env, shard);
+  return {
+    ...runtime,
+    ...createDoorbells(env, context, shard),
+    ...createRerouteLedger(db),
+    endpoints: createEndpointStore(db),
+    logQuarantine: (line) => console.log(JSON.stringify({ level: "warn", ...line })),
+    logFault,
   };
 }
 

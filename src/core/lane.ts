@@ -38,6 +38,12 @@ interface LaneStanding {
   deletedAt: number | null;
 }
 
+/**
+ * Where nothing orders them, the keys of retries begin with this and sort behind those of first attempts, which begin with
+ * the space alone. No ordering key holds a space.
+ */
+export const RETRY_KEY_PREFIX = "~ ";
+
 const DEFAULT_CONCURRENCY = 16;
 
 const LEASE_CHECK_MS = 5_000;
@@ -112,16 +118,20 @@ export function isAsClaimed(
   );
 }
 
-/** Work goes through a lane where something holds it to an order or a limit, or may take longer than a queue's consumer. */
+/**
+ * Work goes through a lane where something holds it to an order or a limit, or may take longer than a queue's consumer; and
+ * while its endpoint is in quarantine.
+ */
 export function routeOf(endpoint: {
   orderingMode: "unordered" | "strict" | "keyed";
   concurrencyCap: number | null;
   rateLimitPerSecond: number | null;
   timeoutMs: number;
+  quarantinedAt: number | null;
 }): "queue" | "lane" {
-  const { orderingMode, concurrencyCap, rateLimitPerSecond, timeoutMs } = endpoint;
+  const { orderingMode, concurrencyCap, rateLimitPerSecond, timeoutMs, quarantinedAt } = endpoint;
   const isFree = orderingMode === "unordered" && concurrencyCap === null && rateLimitPerSecond === null;
-  return isFree && timeoutMs <= MAX_QUEUE_TIMEOUT_MS ? "queue" : "lane";
+  return isFree && timeoutMs <= MAX_QUEUE_TIMEOUT_MS && quarantinedAt === null ? "queue" : "lane";
 }
 
 /** What goes on after an acknowledged queue batch is only sure to run about this long. */

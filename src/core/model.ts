@@ -66,6 +66,8 @@ export interface Endpoint {
   failingSince: number | null;
   /** How long that may go on before it is disabled; null for ever. */
   disableAfterFailingSeconds: number | null;
+  /** Since when it is in quarantine, which the relay alone decides; null when it is not. */
+  quarantinedAt: number | null;
   createdAt: number;
 }
 

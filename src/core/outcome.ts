@@ -95,6 +95,11 @@ export function classifyOutcome(
   }
 }
 
+/** Whether the receiver answered completely, whatever it said: the edge speaking in its place does not count. */
+export function isAnswer(wire: WireResult | { kind: "abandoned" }): boolean {
+  return wire.kind === "response" && wire.bodyComplete && !EDGE_FAILURES.has(wire.status);
+}
+
 function classifyResponse(status: number, bodyComplete: boolean, rejectStatuses: readonly number[]): AttemptOutcome {
   const statusCode = finalStatus(status);
   if (statusCode === null) return unreachable("network", null);

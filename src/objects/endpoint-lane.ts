@@ -29,7 +29,7 @@ export class EndpointLane extends DurableObject<Env> {
 
   /** Something may be due. Answers at once. */
   async wake(): Promise<void> {
-    this.ctx.waitUntil(this.#pump());
+    this.ctx.waitUntil(this.#pump(true));
   }
 
   override async alarm(): Promise<void> {
@@ -37,8 +37,8 @@ export class EndpointLane extends DurableObject<Env> {
   }
 
   /** Never throws, and never waits for a request: those go on in the background and come back here. */
-  async #pump(): Promise<void> {
-    const wakeAt = await pump(this.#deps, this.#state);
+  async #pump(isRung = false): Promise<void> {
+    const wakeAt = await pump(this.#deps, this.#state, isRung);
     clearTimeout(this.#timer);
     if (wakeAt === null) return;
     const waitMs = wakeAt - Date.now();

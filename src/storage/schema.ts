@@ -142,6 +142,7 @@ export const endpoint = sqliteTable(
     failureNotedAt: integer("failure_noted_at"),
     disableAfterFailingSeconds: integer("disable_after_failing_seconds").default(432000),
     failingToldSince: integer("failing_told_since"),
+    quarantinedAt: integer("quarantined_at"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

@@ -118,6 +118,8 @@ test("a strict endpoint whose receiver takes 50 ms gets its events in order, abo
     expect(answer.most).toBe(1);
   }));
 
+const STRICT = { mode: "strict", quarantined_at: null };
+
 test("the view of a lane says in each state what stands at its head and how much is open", () =>
   withReceiver(async (receiver) => {
     const tenant = await createTenant(relay.url);
@@ -127,7 +129,7 @@ test("the view of a lane says in each state what stands at its head and how much
       on_exhausted: "block",
       retry_policy: { ...SLOW_RETRY, max_attempts: 2 },
     });
-    expect(await readLane(tenant, endpoint.id)).toEqual({ mode: "strict", state: "idle", depth: 0, heads: [] });
+    expect(await readLane(tenant, endpoint.id)).toEqual({ ...STRICT, state: "idle", depth: 0, heads: [] });
 
     const gate = holding();
     receiver.handle(gate.handler);
@@ -145,7 +147,7 @@ test("the view of a lane says in each state what stands at its head and how much
       last_outcome: { status_code: null, error_class: null },
       depth: 2,
     };
-    expect(await readLane(tenant, endpoint.id)).toEqual({ mode: "strict", state: "running", depth: 2, heads: [head] });
+    expect(await readLane(tenant, endpoint.id)).toEqual({ ...STRICT, state: "running", depth: 2, heads: [head] });
     gate.letGo();
     await receiver.waitFor(2);
     await terminalDelivery(tenant, second.deliveries[0].id);
@@ -160,7 +162,7 @@ test("the view of a lane says in each state what stands at its head and how much
       next_attempt_at: expect.any(String),
       last_outcome: { status_code: 503, error_class: "http_5xx" },
     };
-    const waiting = { mode: "strict", depth: 2, heads: [waitingHead] };
+    const waiting = { ...STRICT, depth: 2, heads: [waitingHead] };
     expect(await laneWhen(tenant, endpoint.id, "waiting")).toEqual({ ...waiting, state: "waiting" });
     await act(tenant, endpoint.id, "pause");
     expect(await readLane(tenant, endpoint.id)).toEqual({ ...waiting, state: "paused" });
@@ -172,7 +174,7 @@ test("the view of a lane says in each state what stands at its head and how much
     await tenant.admin.post(`/v1/deliveries/${third.deliveries[0].id}/retry`);
     const dead = await terminalDelivery(tenant, third.deliveries[0].id);
     expect(await laneWhen(tenant, endpoint.id, "blocked")).toEqual({
-      mode: "strict",
+      ...STRICT,
       state: "blocked",
       depth: 1,
       heads: [

@@ -9,7 +9,7 @@ const FIELDS = {
   apiKey: "created_at id key name prefix scope source_id",
   endpoint:
     "concurrency_cap created_at disable_after_failing_seconds disabled_at disabled_reason failing_since headers id " +
-    "last_disabled_at max_head_hold_seconds name on_exhausted ordering_mode paused_at payload_format rate_limit_per_second " +
+    "last_disabled_at max_head_hold_seconds name on_exhausted ordering_mode paused_at payload_format quarantined_at rate_limit_per_second " +
     "retry_policy revision secret state timeout_ms url",
   health:
     "consecutive_failures disables_at failing_since last_error_class last_failure_at last_status_code last_success_at p50_ms " +
@@ -30,7 +30,7 @@ const FIELDS = {
   attempt:
     "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
     "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",
-  lane: "depth heads mode state",
+  lane: "depth heads mode quarantined_at state",
   problem: "code detail errors request_id status title type",
 };
 

@@ -1,12 +1,13 @@
 import { decideClaim } from "../../core/claim.ts";
 import { deliveryId, parseDeliveryId, type DeliveryRef } from "../../core/ids.ts";
-import type { FinalOutcome } from "../../core/outcome.ts";
+import { isAnswer, type FinalOutcome } from "../../core/outcome.ts";
 import type { Runtime } from "../runtime.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
-import type { InFlight } from "./in-flight.ts";
+import { keepReport } from "./keep-report.ts";
 import { createPayloadReader, type PayloadReader } from "./payload-reader.ts";
 import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from "./prepare.ts";
-import { sendAttempt, type SendDeps } from "./send-attempt.ts";
+import { makeRequest, type ClaimedAttempt, type SendDeps } from "./send-attempt.ts";
+import { takeRoom, type TakeRoomDeps } from "./take-room.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 
@@ -25,7 +26,7 @@ interface End extends TenantDeliveryRef {
   finalOutcome: FinalOutcome;
 }
 
-export interface DeliverDeps extends PrepareDeps, SendDeps, Runtime {
+export interface DeliverDeps extends PrepareDeps, SendDeps, TakeRoomDeps, Runtime {
   loadDeliveries(refs: TenantDeliveryRef[]): Promise<{ deliveries: LoadedDelivery[]; region: string | null }>;
   claimDeliveries(claims: Claim[], now: number): Promise<Set<string>>;
   holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void>;
@@ -34,15 +35,11 @@ export interface DeliverDeps extends PrepareDeps, SendDeps, Runtime {
   workerId: string;
   /** What the settings say of where this runs; null leaves it to the ledger. */
   relayRegion: string | null;
-  inFlight: InFlight;
   background(work: Promise<unknown>): void;
 }
 
 /** A delivery's lease outlasts its deadline by this much, which the close has to itself. */
 export const LEASE_MARGIN_MS = 30_000;
-/** How long deliveries wait in memory for room before they are left to the ledger again. */
-const MAX_ROOM_WAIT_MS = 10_000;
-const ROOM_POLL_MS = 20;
 const CROWDED_DELAY_MS = 5_000;
 
 type Due = { delivery: LoadedDelivery; attemptNumber: number; region: string | null };
@@ -69,7 +66,8 @@ export async function deliver(deps: DeliverDeps, calls: DeliveryCall[]): Promise
   );
 
   const readPayload = createPayloadReader(deps.getPayload);
-  for (const jobs of Map.groupBy(due, ({ delivery }) => delivery.endpointId).values()) {
+  const kindOf = ({ delivery, attemptNumber }: Due) => `${delivery.endpointId}${attemptNumber > 1 ? " again" : ""}`;
+  for (const jobs of Map.groupBy(due, kindOf).values()) {
     deps.background(attemptAll(deps, readPayload, jobs).catch((error) => deps.logFault("deliver", error)));
   }
 }
@@ -120,33 +118,18 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
   return due;
 }
 
-/** All due attempts of one endpoint, as fast as there is room for it in this isolate. */
+/** Due attempts of one endpoint, all of them first ones or all retries. What found no room is left to the ledger. */
 async function attemptAll(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
-  const place = jobs[0]!.delivery;
-  const giveUpAt = deps.now() + MAX_ROOM_WAIT_MS;
   const sends: Promise<void>[] = [];
-  let rest = jobs;
-  while (rest.length > 0) {
-    const room = deps.inFlight.reserve(
-      place,
-      rest.map(({ delivery }) => delivery.event.payloadSize),
-    );
-    if (room > 0) {
-      sends.push(attemptSome(deps, readPayload, rest.slice(0, room)));
-      rest = rest.slice(room);
-    } else if (deps.now() < giveUpAt) {
-      await deps.sleep(ROOM_POLL_MS);
-    } else {
-      deps.ringLater(rest.map(callFor), CROWDED_DELAY_MS);
-      break;
-    }
-  }
+  const rest = await takeRoom(deps, jobs, (some) => void sends.push(attemptSome(deps, readPayload, some)));
+  if (rest.length > 0) deps.ringLater(rest.map(callFor), CROWDED_DELAY_MS);
   await Promise.all(sends);
 }
 
 /** Prepare → claim → send → close for jobs that have room. */
 async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
-  const release = ({ delivery }: Due) => deps.inFlight.release(delivery, delivery.event.payloadSize);
+  const release = ({ delivery, attemptNumber }: Due) =>
+    deps.inFlight.release(delivery, delivery.event.payloadSize, attemptNumber > 1);
   let claimed: { job: Due; prepared: Prepared; claim: Claim }[] = [];
   let startedAt = 0;
   try {
@@ -163,9 +146,18 @@ async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: 
   jobs.filter((job) => !sending.has(job)).forEach(release);
   await Promise.all(
     claimed.map(({ job, prepared, claim }) =>
-      sendAttempt(deps, { delivery: job.delivery, ...claim, startedAt, prepared }).finally(() => release(job)),
+      attemptOne(deps, { delivery: job.delivery, ...claim, startedAt, prepared }).finally(() => release(job)),
     ),
   );
+}
+
+async function attemptOne(deps: DeliverDeps, attempt: ClaimedAttempt): Promise<void> {
+  const place = attempt.delivery;
+  const begunAt = deps.now();
+  deps.inFlight.begin(place, begunAt);
+  const report = await makeRequest(deps, attempt);
+  deps.inFlight.end(place, begunAt, isAnswer(report.wire) ? report.respondedAt : null);
+  await keepReport(deps, report);
 }
 
 async function prepareAll(

@@ -6,7 +6,9 @@ import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import type { Runtime } from "../runtime.ts";
 import { untilFresh } from "../until-fresh.ts";
 
-type Settings = Required<EndpointChanges & RoutingChanges> & Pick<Endpoint, "route">;
+type Settings = Required<EndpointChanges & RoutingChanges> & Pick<Endpoint, "route" | "quarantinedAt">;
+
+type Changes = EndpointChanges & RoutingChanges & Partial<Pick<Endpoint, "quarantinedAt">>;
 
 export interface ChangeRoutingDeps extends Pick<Runtime, "now"> {
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
@@ -26,7 +28,10 @@ export interface ChangeRoutingDeps extends Pick<Runtime, "now"> {
   wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
 }
 
-/** The one way in which deliveries move between queues and lanes, or between lanes (architecture §3, rule 8). */
+/**
+ * The one way in which deliveries move between queues and lanes, or between lanes (architecture §3, rule 8). A quarantine
+ * ends with whatever has a lane of its own, and where a URL is given: what hung was the other one.
+ */
 export async function changeRouting(
   deps: ChangeRoutingDeps,
   tenantId: string,
@@ -36,26 +41,37 @@ export async function changeRouting(
   await untilFresh(async () => {
     const current = await deps.endpoints.find(tenantId, endpointId);
     if (!current) throw notFound("endpoint");
-    const given = Object.fromEntries(Object.entries(changesOf(current)).filter(([, value]) => value !== undefined));
-    const settings: Endpoint = { ...current, ...given };
-    const route = routeOf(settings);
-    const moves = route !== current.route || settings.orderingMode !== current.orderingMode;
-    const due = await deps.changeRouting(
-      tenantId,
-      endpointId,
-      current.revision,
-      { ...settings, route },
-      moves,
-      deps.now(),
-    );
-    if (due === null) return null;
-    if (route === "lane") deps.wakeLane({ tenantId, endpointId, generation: current.laneGeneration });
-    const calls = due.map(({ attemptCount, ...ref }) => ({
-      tenantId,
-      deliveryId: deliveryId(ref),
-      attemptNumber: attemptCount + 1,
-    }));
-    if (calls.length > 0) deps.ringLater(calls, 0);
-    return due;
+    const changes = changesOf(current);
+    const isFree = routeOf({ ...current, ...definedOf(changes), quarantinedAt: null }) === "queue";
+    const quarantinedAt = isFree && changes.url === undefined ? current.quarantinedAt : null;
+    return applyRouting(deps, tenantId, current, { ...changes, quarantinedAt });
   });
+}
+
+/** Of one endpoint as it was read; null when it is not like that any more. */
+export async function applyRouting(
+  deps: ChangeRoutingDeps,
+  tenantId: string,
+  current: Endpoint,
+  changes: Changes,
+): Promise<true | null> {
+  const endpointId = current.id;
+  const settings: Endpoint = { ...current, ...definedOf(changes) };
+  const route = routeOf(settings);
+  const moves = route !== current.route || settings.orderingMode !== current.orderingMode;
+  const { revision } = current;
+  const due = await deps.changeRouting(tenantId, endpointId, revision, { ...settings, route }, moves, deps.now());
+  if (due === null) return null;
+  if (route === "lane") deps.wakeLane({ tenantId, endpointId, generation: current.laneGeneration });
+  const calls = due.map(({ attemptCount, ...ref }) => ({
+    tenantId,
+    deliveryId: deliveryId(ref),
+    attemptNumber: attemptCount + 1,
+  }));
+  if (calls.length > 0) deps.ringLater(calls, 0);
+  return true;
+}
+
+function definedOf(changes: Changes): Changes {
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }

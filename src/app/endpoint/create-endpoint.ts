@@ -55,6 +55,7 @@ export async function createEndpoint(
       input.disable_after_failing_seconds === undefined
         ? DEFAULT_DISABLE_AFTER_FAILING_SECONDS
         : input.disable_after_failing_seconds,
+    quarantinedAt: null,
     createdAt: now,
   } satisfies Omit<Endpoint, "route">;
   const endpoint: Endpoint = { ...settings, route: routeOf(settings) };

@@ -53,16 +53,30 @@ export async function updateEndpoint(
   if (policy !== undefined) {
     const updated = await updateWithPolicy(deps, tenantId, id, changesOf, policy);
     if (!updated) throw notFound("endpoint");
-    if (!isGiven(routing)) return updated;
+    if (!isGiven(routing)) return tryAnew(deps, principal, input, updated);
   }
   if (isGiven(routing)) {
     await changeRouting(deps, tenantId, id, (current) => ({ ...changesOf(current), ...routing }));
     return getEndpoint(deps, principal, id);
   }
-  if (headers !== undefined) return updateFresh(deps, tenantId, id, changesOf);
+  if (headers !== undefined) {
+    return tryAnew(deps, principal, input, await updateFresh(deps, tenantId, id, changesOf));
+  }
   const updated = await deps.endpoints.update(tenantId, id, changes);
   if (!updated) throw notFound("endpoint");
-  return updated;
+  return tryAnew(deps, principal, input, updated);
+}
+
+/** Another URL is another receiver: what was held against the one before is forgotten. */
+async function tryAnew(
+  deps: UpdateEndpointDeps,
+  principal: Principal,
+  input: UpdateEndpointInput,
+  updated: Endpoint,
+): Promise<Endpoint> {
+  if (input.url === undefined || updated.quarantinedAt === null) return updated;
+  await changeRouting(deps, principal.tenantId, updated.id, ({ url }) => ({ url }));
+  return getEndpoint(deps, principal, updated.id);
 }
 
 async function updateFresh(

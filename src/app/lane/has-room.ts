@@ -1,4 +1,4 @@
-import { capacityOf } from "../../core/lane.ts";
+import { restsUntil, setCapacity } from "./drain.ts";
 import type { LaneDeps, LaneState } from "./lane-state.ts";
 import { STORE_TIMEOUT_MS } from "./run-head.ts";
 
@@ -10,7 +10,7 @@ const LOOK_MS = 5_000;
  * its rows, a call makes it look whether the endpoint is another by now; if so, it reads anew from the beginning.
  */
 export async function hasRoom(deps: LaneDeps, state: LaneState): Promise<boolean> {
-  const isFull = () => state.running.size >= state.capacity;
+  const isFull = () => state.running.size >= state.capacity || restsUntil(state, deps.now()) !== null;
   const isStuck = isFull() || (state.spare !== null && state.elsewhere.size > 0);
   if (!isStuck) return true;
   const now = deps.now();
@@ -23,7 +23,8 @@ export async function hasRoom(deps: LaneDeps, state: LaneState): Promise<boolean
   const { tenantId, endpointId } = state;
   const settings = await deps.within(STORE_TIMEOUT_MS, deps.loadSettings(tenantId, endpointId));
   if (settings !== null && settings.revision !== state.revision) {
-    Object.assign(state, { capacity: capacityOf(settings), revision: settings.revision });
+    setCapacity(state, settings, now);
+    state.revision = settings.revision;
     Object.assign(state, { spare: null, fromKey: "", walkAgainAt: 0 });
   }
   return !isFull();

@@ -1,4 +1,6 @@
 import { MAX_RATE_PER_SECOND, type Turn } from "../../core/lane-pace.ts";
+import type { Drain } from "../../core/quarantine.ts";
+import type { Place } from "../deliver/in-flight.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { RunHeadDeps } from "./run-head.ts";
 import type { Pace } from "./turn.ts";
@@ -15,6 +17,8 @@ export interface LaneSettings {
   pausedAt: number | null;
   disabledAt: number | null;
   deletedAt: number | null;
+  /** Since when it is tried with few requests at once, to see whether it answers; null when it is not. */
+  quarantinedAt: number | null;
 }
 
 export interface LaneView {
@@ -32,6 +36,7 @@ export interface LaneDeps extends RunHeadDeps {
     maxKeys: number,
     rowsPerKey: number,
     now: number,
+    beforeKey?: string,
   ): Promise<LaneView>;
   /** What is under way, whoever made its claim: of these lane keys, or of all, which reads the whole lane. */
   listInFlight(
@@ -39,6 +44,10 @@ export interface LaneDeps extends RunHeadDeps {
     endpointId: string,
     laneKeys: string[] | null,
   ): Promise<{ laneKey: string; lockedUntil: number }[]>;
+  /** How much is open in the lane; `limit` where it is more. */
+  countOpen(tenantId: string, endpointId: string, limit: number): Promise<number>;
+  /** Gives the endpoint back to the queues if this is its quarantine; false when that is to be tried again. Never throws. */
+  leaveQuarantine(place: Place, quarantinedAt: number): Promise<boolean>;
   /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
   reportsUntil(): Promise<number>;
   /** Pumps again, and arms for what comes after. */
@@ -55,6 +64,9 @@ export interface LaneState {
   running: Map<string, number>;
   /** How many may be, as the settings last said. */
   capacity: number;
+  /** How its receiver is tried while it is in quarantine, and when it was last asked whether that may end. */
+  drain: Drain | null;
+  leftAt: number;
   /** The endpoint's revision when it was last read, when that was last asked while the lane was full, and when it is to be again. */
   revision: number | null;
   lookedAt: number;
@@ -80,6 +92,9 @@ export interface LaneState {
   /** Whether anybody called since the walk began. */
   calledAgain: boolean;
   walkAgainAt: number;
+  /** Whether first attempts may have come since it last looked for them, and whether those go before retries here. */
+  isRung: boolean;
+  isUnordered: boolean;
   /** The earliest moment at which something is to be done; null when only a wake can bring it. */
   wakeAt: number | null;
   pumping: Promise<void> | null;
@@ -99,6 +114,8 @@ export function createLaneState(
     generation,
     running: new Map(),
     capacity: 1,
+    drain: null,
+    leftAt: 0,
     revision: null,
     lookedAt: 0,
     lookAgainAt: null,
@@ -121,6 +138,8 @@ export function createLaneState(
     partsWalked: 0,
     calledAgain: false,
     walkAgainAt: 0,
+    isRung: false,
+    isUnordered: false,
     wakeAt: null,
     pumping: null,
     dirty: false,

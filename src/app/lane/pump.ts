@@ -1,8 +1,10 @@
 import { relayFaultDelayMs } from "../../core/delivery-end.ts";
 import { beginningsOf } from "../../core/lane-pace.ts";
-import { capacityOf, peakPayloadBytes, selectRunnable, type LaneHead } from "../../core/lane.ts";
+import { peakPayloadBytes, RETRY_KEY_PREFIX, selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
+import type { AttemptReport } from "../deliver/report.ts";
+import { leaveWhenDone, noteEnd, restsUntil, setCapacity } from "./drain.ts";
 import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
 import { hasRoom } from "./has-room.ts";
@@ -23,15 +25,19 @@ const FAULT_MEMORY_MS = 60_000;
 /**
  * Brings a lane as far as it will go now. Wakes, alarms and finished requests all come here; one at a time runs, and one
  * that comes meanwhile makes it run once more. Resolves to when it must run again, null when nothing is open. Never throws.
+ * `isRung` says that there may be something new.
  */
-export async function pump(deps: LaneDeps, state: LaneState): Promise<number | null> {
+export async function pump(deps: LaneDeps, state: LaneState, isRung = false): Promise<number | null> {
   state.dirty = true;
   state.calledAgain = true;
+  state.isRung ||= isRung;
   state.pumping ??= pumpWhileDirty(deps, state);
   await state.pumping;
   // A lane that is full goes on when a request of its own has ended.
   const isFull = state.running.size >= state.capacity;
-  const wakeAt = isFull ? state.lookAgainAt : state.spare ? state.spareAt : state.wakeAt;
+  const restUntil = restsUntil(state, deps.now());
+  const isShut = isFull || restUntil !== null;
+  const wakeAt = isShut ? earlier(state.lookAgainAt, restUntil) : state.spare ? state.spareAt : state.wakeAt;
   return state.running.size === 0 ? wakeAt : Math.min(wakeAt ?? Infinity, deps.now() + state.leaseMs);
 }
 
@@ -54,7 +60,7 @@ async function pumpWhileDirty(deps: LaneDeps, state: LaneState): Promise<void> {
 
 async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   if (!(await hasRoom(deps, state))) return;
-  const view = state.spare ?? (await loadNext(deps, state));
+  const view = (await loadFirsts(deps, state)) ?? state.spare ?? (await loadNext(deps, state));
   state.spare = null;
   if (view === null) return;
   const { settings } = view;
@@ -74,8 +80,15 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
     state.dirty = true;
     return;
   }
+  setCapacity(state, settings, now);
+  state.isUnordered = settings.orderingMode === "unordered";
+  const hasLeft = await leaveWhenDone(deps, state, view.lanes.length === 0 && state.partFrom === "", now);
+  if (hasLeft !== null) {
+    Object.assign(state, { spare: null, fromKey: "", walkAgainAt: 0 });
+    if (!hasLeft) wakeBy(state, now + LEDGER_RETRY_MS);
+    return;
+  }
   if (view.lanes.length === 0) return;
-  state.capacity = capacityOf(settings);
   state.revision = settings.revision;
   if (await settleHeads(deps, state, view, settings, now)) {
     // Only the part that was read has changed.
@@ -93,8 +106,8 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   // Of a strict lane the head alone may be under way, and its claim proves that.
   if (settings.orderingMode === "strict") forgetElsewhere(state);
   else await lookElsewhere(deps, state, settings, now);
-  // Where a rate counts every start, each has to be let through on its own.
-  const reach = settings.ratePerSecond === null ? ROWS_PER_KEY : 1;
+  // Where a rate counts every start, or an answer decides on the next, each has to be let through on its own.
+  const reach = settings.ratePerSecond === null && state.drain === null ? ROWS_PER_KEY : 1;
   const heads = view.lanes.map((lane) => toHead(state, lane, reach, now));
   const seen = new Set(heads.map(({ laneKey }) => laneKey));
   // What is under way behind the part that was read takes room as well.
@@ -131,6 +144,7 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
       return null;
     }
     state.wakeAt = null;
+    state.isRung = false;
     state.partsWalked = 0;
     forgetOldFaults(state, deps.now());
     state.calledAgain = false;
@@ -149,6 +163,27 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     // Whoever came while it walked may have meant a part that it had passed.
     if (state.calledAgain) wakeBy(state, state.walkAgainAt);
   }
+  return view;
+}
+
+/**
+ * What nobody has tried yet, where retries would go next and somebody has rung since: those never go before it. Null when there
+ * is none, or the walk comes to it by itself.
+ */
+async function loadFirsts(deps: LaneDeps, state: LaneState): Promise<LaneView | null> {
+  const nextKey = state.spare?.lanes[0]!.laneKey ?? state.fromKey;
+  const rests = state.spare === null && state.fromKey === "" && deps.now() < state.walkAgainAt;
+  if (!state.isRung || !state.isUnordered || !(rests || nextKey >= RETRY_KEY_PREFIX)) return null;
+  state.isRung = false;
+  const { tenantId, endpointId } = state;
+  const view = await deps.within(
+    STORE_TIMEOUT_MS,
+    deps.loadLane(tenantId, endpointId, "", KEYS_PER_LOAD, ROWS_PER_KEY, deps.now(), RETRY_KEY_PREFIX),
+  );
+  if (view.lanes.length === 0) return null;
+  state.partFrom = "";
+  if (view.hasMore) state.fromKey = `${view.lanes.at(-1)!.laneKey}\0`;
+  else if (!rests) state.fromKey = RETRY_KEY_PREFIX;
   return view;
 }
 
@@ -185,7 +220,8 @@ async function startKey(
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
   const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
-  const result = await runHead(deps, deliveries, region, state.generation, turn).catch((error) => {
+  const note = (report: AttemptReport) => noteEnd(state, report, deps.now());
+  const result = await runHead(deps, deliveries, region, state.generation, turn, note).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
   });
@@ -201,3 +237,5 @@ async function startKey(
   state.running.delete(laneKey);
   await deps.pumpAgain();
 }
+
+const earlier = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b));

@@ -22,6 +22,7 @@ interface LaneStanding {
   orderingMode: "unordered" | "strict" | "keyed";
   pausedAt: number | null;
   disabledAt: number | null;
+  quarantinedAt: number | null;
   depth: number;
   heads: LaneHeadView[];
 }

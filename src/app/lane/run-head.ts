@@ -5,6 +5,7 @@ import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { keepReport } from "../deliver/keep-report.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
+import type { AttemptReport } from "../deliver/report.ts";
 import { makeRequest } from "../deliver/send-attempt.ts";
 
 type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
@@ -58,6 +59,7 @@ export async function runHead(
   region: string | null,
   generation: number,
   turn: HeadTurn | null,
+  onReport: (report: AttemptReport) => void = () => {},
 ): Promise<"done" | "lost" | "fault"> {
   const [head, ...following] = deliveries;
   const first = await getReady(deps, head!, region);
@@ -81,6 +83,7 @@ export async function runHead(
       makeRequest(deps, { ...current, ...current.claim, startedAt }),
       behind === undefined ? null : getReady(deps, behind, region).catch(() => null),
     ]);
+    onReport(report);
     const claimable = next !== null && next !== "fault" && next !== "ended" ? next : null;
     let isClaimed = false;
     await keepReport({ ...deps, closeAttempts, wakeLane: () => {} }, report);

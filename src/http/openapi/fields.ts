@@ -81,6 +81,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "EndpointHealth.last_error_class": "Of the window's last failure.",
   "EndpointHealth.last_status_code": "HTTP status of the window's last failure; null without an answer.",
   disables_at: "From when on a failure disables it; null while nothing does.",
+  quarantined_at: "Since when it is in quarantine: it hangs, and is tried with few requests at once until it answers.",
   secret: "`whsec_…`, base64 of 32 bytes: signs the endpoint's requests. Shown only where this says so.",
   active_from: "From when it signs.",
   active_until: "Until when it signs; null while no rotation has set its end.",

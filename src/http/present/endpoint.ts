@@ -28,6 +28,7 @@ export const EndpointAnswer = z
     disabled_reason: known(["operator", "gone", "failing"]).nullable(),
     failing_since: time.nullable(),
     disable_after_failing_seconds: z.int().nullable(),
+    quarantined_at: time.nullable(),
     created_at: time,
   })
   .register(ANSWERS, { id: "Endpoint" });
@@ -60,6 +61,7 @@ export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
     disabled_reason: endpoint.disabledReason,
     failing_since: presentTime(endpoint.failingSince),
     disable_after_failing_seconds: endpoint.disableAfterFailingSeconds,
+    quarantined_at: presentTime(endpoint.quarantinedAt),
     created_at: formatTime(endpoint.createdAt),
   };
 }

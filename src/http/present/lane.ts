@@ -11,6 +11,7 @@ export const LaneAnswer = z
   .object({
     mode: z.enum(["unordered", "strict", "keyed"]),
     state: z.enum(["idle", "running", "waiting", "blocked", "paused", "disabled"]),
+    quarantined_at: time.nullable(),
     depth: z.int(),
     heads: z.array(
       z
@@ -39,6 +40,7 @@ export function presentLane(lane: Awaited<ReturnType<typeof getLane>>): LaneAnsw
   return {
     mode: lane.orderingMode,
     state: lane.state,
+    quarantined_at: presentTime(lane.quarantinedAt),
     depth: lane.depth,
     heads: lane.heads.map((head) => ({
       ordering_key: head.orderingKey,

@@ -37,6 +37,7 @@ const columns = {
   disabledReason: endpoint.disabledReason,
   failingSince: endpoint.failingSince,
   disableAfterFailingSeconds: endpoint.disableAfterFailingSeconds,
+  quarantinedAt: endpoint.quarantinedAt,
   createdAt: endpoint.createdAt,
   policy: retryPolicy.policy,
 };

@@ -1,4 +1,5 @@
 import type { TenantDeliveryRef } from "./deliver.ts";
+import { hasOwnKey } from "./lane-key.ts";
 
 /**
  * Blocks `b` of dead heads `h` that are still shown: one that has expired stops nothing any more, whether or not its row has
@@ -40,7 +41,7 @@ export function blockLane(db: D1Database, ref: TenantDeliveryRef, now: number): 
        select d.tenant_id, d.endpoint_id, d.lane_key, d.event_id, d.replay_no, ?5
        from delivery d cross join endpoint e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id
        where changes() > 0 and d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
-         and d.status in ('dead_letter', 'expired') and d.terminal_at = ?5 and d.lane_key <> ' ' || d.event_id
+         and d.status in ('dead_letter', 'expired') and d.terminal_at = ?5 and not ${hasOwnKey("d")}
          and e.on_exhausted = 'block' and e.route = 'lane'
        on conflict do nothing`,
     )

@@ -3,6 +3,7 @@ import type { TenantDeliveryRef } from "./deliver.ts";
 import { blockLane } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
 import { clockStatements } from "./failing-clock.ts";
+import { retryKey } from "./lane-key.ts";
 import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
 
 /** How an attempt ended, and what its delivery does next. */
@@ -70,6 +71,7 @@ export function closingStatements(db: D1Database, closing: Closing): D1PreparedS
     closeAttempt(db, closing),
     ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
+    ...(closing.delivery.status === "pending" ? [standBehind(db, closing)] : []),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, attempt.respondedAt)] : []),
     ...(disable?.reason === "gone"
       ? disableEndpoint(db, { tenantId, endpointId, ...disable, now: attempt.respondedAt, by: eventId })
@@ -153,4 +155,17 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
       attempt.statusCode,
       attempt.errorClass,
     );
+}
+
+/**
+ * Where nothing orders a lane, what has failed stands behind all that has not been tried: one row more, and none where its key
+ * is another. A statement of its own, since one that names the key pays for its index whatever the key was.
+ */
+function standBehind(db: D1Database, { tenantId, eventId, endpointId, replayNo, attemptNumber }: Closing) {
+  return db
+    .prepare(
+      `update delivery set lane_key = ${retryKey("event_id")}
+       where ${KEY} and status = 'pending' and attempt_count = ?5 and hold_until is null and +lane_key = ' ' || event_id`,
+    )
+    .bind(tenantId, eventId, endpointId, replayNo, attemptNumber);
 }

@@ -15,6 +15,8 @@ export interface LaneSettings {
   pausedAt: number | null;
   disabledAt: number | null;
   deletedAt: number | null;
+  /** Since when it is tried with few requests at once, to see whether it answers; null when it is not. */
+  quarantinedAt: number | null;
 }
 
 /** Primary keys. */
@@ -22,7 +24,8 @@ export function selectSettings(db: D1Database, tenantId: string, endpointId: str
   return db
     .prepare(
       `select ep.revision, ordering_mode, route, concurrency_cap, rate_limit_per_second, max_head_hold_seconds,
-              lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at
+              lane_generation, ${PAUSED_AT} as paused_at, disabled_at, ep.deleted_at,
+              ep.quarantined_at
        from endpoint ep cross join tenant t on t.id = ep.tenant_id where ep.tenant_id = ? and ep.id = ?`,
     )
     .bind(tenantId, endpointId);
@@ -40,5 +43,6 @@ export function toSettings(row: Row): LaneSettings {
     pausedAt: row["paused_at"],
     disabledAt: row["disabled_at"],
     deletedAt: row["deleted_at"],
+    quarantinedAt: row["quarantined_at"],
   };
 }

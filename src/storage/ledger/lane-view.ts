@@ -15,7 +15,7 @@ export function createLaneViewLedger(db: D1Database) {
       const [settings, blocks, heads, depth] = await db.batch<Row>([
         db
           .prepare(
-            `select ordering_mode, ${PAUSED_AT} as paused_at, disabled_at
+            `select ordering_mode, ${PAUSED_AT} as paused_at, disabled_at, quarantined_at
              from endpoint ep cross join tenant t on t.id = ep.tenant_id
              where ep.tenant_id = ? and ep.id = ? and ep.deleted_at is null`,
           )
@@ -55,6 +55,7 @@ export function createLaneViewLedger(db: D1Database) {
         orderingMode: endpoint["ordering_mode"] as "unordered" | "strict" | "keyed",
         pausedAt: endpoint["paused_at"] as number | null,
         disabledAt: endpoint["disabled_at"] as number | null,
+        quarantinedAt: endpoint["quarantined_at"] as number | null,
         depth: depth!.results[0]!["n"] as number,
         heads: [...blocks!.results, ...heads!.results]
           .slice(0, maxHeads)
@@ -70,7 +71,8 @@ const depthOfKey = (head: string) => `select count(*) from delivery x where x.en
   and x.lane_key = ${head}.lane_key and x.terminal_at is null and x.lane_key is not null`;
 
 function toLaneHead(row: Row) {
-  const isKey = row["lane_key"] !== "" && row["lane_key"] !== ` ${row["event_id"]}`;
+  // One of its own holds a space, which an ordering key cannot.
+  const isKey = row["lane_key"] !== "" && !(row["lane_key"] as string).includes(" ");
   return {
     orderingKey: isKey ? (row["lane_key"] as string) : null,
     eventId: row["event_id"] as string,

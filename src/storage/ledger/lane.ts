@@ -29,6 +29,8 @@ const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no
 /** When `endHead` ends delivery `d`, with the endpoint's revision as `?5`. */
 const HEAD_ENDS = `d.status = 'pending' and exists (
   select 1 from endpoint x where x.tenant_id = ?1 and x.id = ?3 and x.revision = ?5)`;
+/** Keys are visible ASCII and spaces. */
+const BEHIND_ALL_KEYS = "\x7f";
 const OPEN_IN_LANE = "terminal_at is null and lane_key is not null";
 
 export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
@@ -45,6 +47,7 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
       maxKeys: number,
       rowsPerKey: number,
       now: number,
+      beforeKey = BEHIND_ALL_KEYS,
     ): Promise<LaneView> {
       const [settings, rows, ofEndpoints] = await db.batch<Row>([
         selectSettings(db, tenantId, endpointId),
@@ -52,10 +55,10 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
           .prepare(
             `with recursive head (lane_key, n) as (
                select (select lane_key from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and lane_key >= ?3
-                       order by lane_key limit 1), 1
+                       and lane_key < ?7 order by lane_key limit 1), 1
                union all
                select (select lane_key from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE}
-                       and lane_key > head.lane_key order by lane_key limit 1), n + 1
+                       and lane_key > head.lane_key and lane_key < ?7 order by lane_key limit 1), n + 1
                from head where head.lane_key is not null and n < ?4),
              first (lane_key, lane_position) as materialized (
                select lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
@@ -74,7 +77,7 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
              where d.tenant_id = ?1
              order by d.lane_key, d.lane_position`,
           )
-          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey, now),
+          .bind(tenantId, endpointId, fromKey, maxKeys, rowsPerKey, now, beforeKey),
         selectOfEndpoints(db, JSON.stringify([[tenantId, endpointId]])),
       ]);
       const byKey = Map.groupBy(rows!.results, (row) => row["lane_key"] as string);
@@ -89,6 +92,13 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
         hasMore: lanes.length === maxKeys,
         region: rows!.meta.served_by_region ?? null,
       };
+    },
+
+    /** How much is open in the lane; `limit` where it is more. delivery_lane. */
+    async countOpen(tenantId: string, endpointId: string, limit: number): Promise<number> {
+      const open = `select 1 from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and +tenant_id = ?1 limit ?3`;
+      const statement = db.prepare(`select count(*) as n from (${open})`).bind(tenantId, endpointId, limit);
+      return (await statement.first<number>("n"))!;
     },
 
     /** How the lane is to be run, and no more. Primary keys. */

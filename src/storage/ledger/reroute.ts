@@ -1,7 +1,7 @@
 import { formatStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { owedToEndpoint } from "./fan-out.ts";
-import { LANE_KEY } from "./lane-key.ts";
+import { LANE_KEY_ANEW } from "./lane-key.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
 
 type Routing = Pick<
@@ -18,6 +18,7 @@ type Routing = Pick<
   | "payloadFormat"
   | "headers"
   | "disableAfterFailingSeconds"
+  | "quarantinedAt"
 >;
 
 /** Deliveries whose doorbells ring at once after a move to queues; the watchdog rings for the rest. */
@@ -50,7 +51,8 @@ export function createRerouteLedger(db: D1Database) {
                max_head_hold_seconds = ?7, on_exhausted = ?8, timeout_ms = ?9, route = ?10, url = ?11, name = ?12,
                payload_format = ?13, headers = ?14, disable_after_failing_seconds = ?15,
                failing_since = iif(url = ?11, failing_since, null),
-               failure_noted_at = iif(url = ?11, failure_noted_at, null), revision = revision + 1
+               failure_noted_at = iif(url = ?11, failure_noted_at, null), quarantined_at = ?16,
+               revision = revision + 1
              where tenant_id = ?1 and id = ?2 and revision = ?3 and deleted_at is null
              returning id`,
           )
@@ -70,6 +72,7 @@ export function createRerouteLedger(db: D1Database) {
             routing.payloadFormat,
             formatStoredHeaders(routing.headers),
             routing.disableAfterFailingSeconds,
+            routing.quarantinedAt,
           ),
       ]);
       if (results.at(-1)!.results.length === 0) return null;
@@ -119,7 +122,7 @@ function moveOpen(
     return [owed, rung, unblock, toQueue];
   }
   const open = (where: string) =>
-    `select tenant_id, event_id, endpoint_id, replay_no, status, created_at from delivery
+    `select tenant_id, event_id, endpoint_id, replay_no, status, attempt_count, created_at from delivery
      where ${where} and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1`;
   const toLane = db
     .prepare(
@@ -127,10 +130,10 @@ function moveOpen(
          -- Waiting in a lane uses up nobody's age.
          scheduled_at = iif(delivery.attempt_count = 0, null, delivery.scheduled_at)
        from (
-         select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY} as key,
+         select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY_ANEW} as key,
            row_number() over (
-             partition by ${LANE_KEY} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
-             - sum(d.status = 'processing') over (partition by ${LANE_KEY}) as position
+             partition by ${LANE_KEY_ANEW} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
+             - sum(d.status = 'processing') over (partition by ${LANE_KEY_ANEW}) as position
          from (${open("lane_key is not null")}
                union all ${open("lane_key is null and status = 'pending'")}
                union all ${open("lane_key is null and status = 'processing'")}) d

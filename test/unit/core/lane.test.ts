@@ -260,6 +260,7 @@ describe("routeOf", () => {
     concurrencyCap: null,
     rateLimitPerSecond: null,
     timeoutMs: 15_000,
+    quarantinedAt: null,
   } as const;
   test.each<[string, Partial<Parameters<typeof routeOf>[0]>, "queue" | "lane"]>([
     ["nothing", {}, "queue"],
@@ -269,6 +270,7 @@ describe("routeOf", () => {
     ["a rate", { rateLimitPerSecond: 1 }, "lane"],
     ["the longest timeout of a queue", { timeoutMs: 20_000 }, "queue"],
     ["a longer timeout", { timeoutMs: 20_001 }, "lane"],
+    ["nothing, and is in quarantine", { quarantinedAt: T0 }, "lane"],
   ])("an endpoint that asks for %s", (_what, over, route) => {
     expect(routeOf({ ...plain, ...over })).toBe(route);
   });

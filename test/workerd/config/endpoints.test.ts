@@ -31,6 +31,7 @@ test("an endpoint shows every field of the contract, and its secret once", async
     disabled_reason: null,
     failing_since: null,
     disable_after_failing_seconds: 432_000,
+    quarantined_at: null,
     created_at: expect.any(String),
   });
   expect((await t.api.get(`/v1/endpoints/${endpoint.id}`)).body).toEqual(endpoint);

@@ -44,6 +44,7 @@ const ENDPOINT: Endpoint = {
   disabledReason: null,
   failingSince: null,
   disableAfterFailingSeconds: null,
+  quarantinedAt: null,
   createdAt: 1,
 };
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { deliver } from "../../../src/app/deliver/deliver.ts";
+import { createInFlight } from "../../../src/app/deliver/in-flight.ts";
 import { createScene, gate } from "../support/scene.ts";
 import { attempt } from "../support/worker.ts";
 
@@ -181,7 +182,7 @@ test("no attempt starts after the window, however long the delivery waited for r
     ...scene.deps,
     now: () => Date.now() + waitedMs,
     sleep: async () => void (waitedMs += 6_000),
-    inFlight: { reserve: (_, sizes) => (waitedMs > 0 ? sizes.length : 0), release: () => {} },
+    inFlight: { ...createInFlight(), reserve: (_, sizes) => (waitedMs > 0 ? sizes.length : 0) },
   };
   await attempt(crowded, scene.context, delivery.call(1));
   expect(requests).toHaveLength(0);

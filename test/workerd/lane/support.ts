@@ -13,10 +13,11 @@ import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 import { shardDeps } from "../support/worker.ts";
 
-/** No lane but those that a test makes: a wake of the real object is lost. */
+/** No lane but those that a test makes, and no consumer: a wake of the real object is lost, and so is a retry's ring. */
 export const withoutLanes = {
   ...(env as Env),
   LANES: { idFromName: () => null, get: () => ({ wake: async () => {} }) },
+  RETRIES: { sendBatch: async () => {} },
 } as unknown as Env;
 
 export interface SentRequest {
@@ -39,7 +40,8 @@ export interface LaneFixture extends Scene {
   sent: SentRequest[];
   /** Reports that were left to the outcomes queue. */
   reports: AttemptReport[];
-  answer: (request: SentRequest) => Promise<Response> | Response;
+  /** Null when there is none within the timeout. */
+  answer: (request: SentRequest) => Promise<Response | null> | Response | null;
   createLane(by?: string, generation?: number, wrap?: (deps: LaneDeps) => LaneDeps): Lane;
   openCount(): Promise<number>;
   /** The rows of the endpoint with their names, in the order of their lanes. */
@@ -117,8 +119,10 @@ export async function createLaneFixture(endpoint: Record<string, unknown> = {}):
             endedAt: null,
           };
           sent.push(one);
-          const { status } = await fixture.answer(one);
+          const answered = await fixture.answer(one);
           one.endedAt = now();
+          if (answered === null) return { wire: { kind: "timeout", status: null }, bodySha256: null, headers: [] };
+          const { status } = answered;
           return { wire: { kind: "response", status, bodyComplete: true }, bodySha256: null, headers: [] };
         },
       };
@@ -171,6 +175,7 @@ export const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue"
   payloadFormat: "envelope" as const,
   headers: [],
   disableAfterFailingSeconds: null,
+  quarantinedAt: null,
 });
 
 /** Changes the mode behind the relay's back: a PATCH would wake the real object. */

@@ -58,9 +58,9 @@ export const RULES: Rule[] = [
         throw new Error("npm run deploy: no such script, or no test of it");
     },
   },
-  // These run the tests, this one among them.
+  // These run the tests, this one among them, and the benches.
   {
-    command: /^(npm run test:\w+|npx vitest run --project (unit|workerd|workerd-shards|e2e) (test\/\S+))$/,
+    command: /^(npm run (?:test|bench):\w+|npx vitest run --project (unit|workerd|workerd-shards|e2e) (test\/\S+))$/,
     run: async (_, command) => {
       const script = /^npm run (\S+)/.exec(command)?.[1];
       const file = /(test\/\S+)$/.exec(command)?.[1];

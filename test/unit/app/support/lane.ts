@@ -43,6 +43,8 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
   /** Where each load began. */
   const loads: string[] = [];
   const faults: string[] = [];
+  /** When the endpoint was given back to the queues. */
+  const left: number[] = [];
   const reports: AttemptReport[] = [];
   /** Generations that were woken. */
   const woken: number[] = [];
@@ -89,6 +91,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     const { delivery } = rowOf(closing);
     if (delivery.token !== token) return;
     const isRetry = moved.status === "pending";
+    if (isRetry && delivery.laneKey === ` ${delivery.eventId}`) delivery.laneKey = `~ ${delivery.eventId}`;
     Object.assign(delivery, moved, { token: null, lockedUntil: null }, isRetry ? {} : { nextAttemptAt: null });
     if (moved.status === "dead_letter" && scene.blockOnDead) blocked.add(delivery.laneKey);
   }
@@ -107,11 +110,11 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     relayRegion: null,
     inFlight: createInFlight(),
     createToken: () => `token-${++tokens}`,
-    async loadLane(_tenant, _endpoint, fromKey, maxKeys, rowsPerKey) {
+    async loadLane(_tenant, _endpoint, fromKey, maxKeys, rowsPerKey, _now, beforeKey = "\x7f") {
       loads.push(fromKey);
       const byKey = Map.groupBy(rows.filter(isOpen), ({ delivery }) => delivery.laneKey);
       const keys = [...byKey.keys()]
-        .filter((key) => key >= fromKey)
+        .filter((key) => key >= fromKey && key < beforeKey)
         .toSorted(byText)
         .slice(0, maxKeys);
       return structuredClone({
@@ -128,6 +131,19 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
         region: null,
       });
     },
+    countOpen: async (_tenant, _endpoint, limit) => Math.min(limit, rows.filter(isOpen).length),
+    async leaveQuarantine(_place, quarantinedAt) {
+      if (scene.settings.quarantinedAt !== quarantinedAt) return true;
+      left.push(clock.now);
+      scene.settings = {
+        ...scene.settings,
+        quarantinedAt: null,
+        route: "queue",
+        revision: scene.settings.revision + 1,
+      };
+      return true;
+    },
+    quarantine: async () => {},
     loadSettings: async () => structuredClone(scene.settings),
     listInFlight: async (_tenant, _endpoint, laneKeys) =>
       rows.flatMap(({ delivery: { status, laneKey, lockedUntil } }) =>
@@ -159,9 +175,10 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
       const ofKey = inFlight.filter((name) => scene.row(name).laneKey === row.delivery.laneKey).length;
       scene.mostInFlight.total = Math.max(scene.mostInFlight.total, inFlight.length);
       scene.mostInFlight.ofKey = Math.max(scene.mostInFlight.ofKey, ofKey);
-      const { status, tookMs } = scene.answer(request);
+      const { status, tookMs, hangs } = scene.answer(request);
       await scene.later(tookMs);
       inFlight.splice(inFlight.indexOf(row.name), 1);
+      if (hangs) return { wire: { kind: "timeout", status: null }, bodySha256: null, headers: [] };
       return { wire: { kind: "response", status, bodyComplete: true }, bodySha256: null, headers: [] };
     },
     loadDeliveries: async () => ({ deliveries: [], region: null }),
@@ -196,6 +213,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
       pausedAt: null,
       disabledAt: null,
       deletedAt: null,
+      quarantinedAt: null,
       ...settings,
     } as LaneSettings,
     /** Whether a dead head stops its key. */
@@ -206,6 +224,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     sent,
     loads,
     faults,
+    left,
     reports,
     woken,
     /** Pumps so far, whoever asked for them. */
@@ -214,7 +233,11 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     /** The most requests that were under way at once, in all and of one key. */
     mostInFlight: { total: 0, ofKey: 0 },
     /** How a request is answered, and after how long. */
-    answer: (() => ({ status: 200, tookMs: 0 })) as (request: SentRequest) => { status: number; tookMs: number },
+    answer: (() => ({ status: 200, tookMs: 0 })) as (request: SentRequest) => {
+      status: number;
+      tookMs: number;
+      hangs?: boolean;
+    },
     /** Adds pending rows at the tail of a key. */
     add(laneKey: string, names: string[], fields: Partial<LoadedDelivery> = {}) {
       for (const name of names) rows.push({ name, delivery: pendingRow(laneKey, name, fields) });
@@ -226,9 +249,9 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     },
     names: () => sent.map(({ name }) => name),
     /** Rings, as a publish does. */
-    async wake() {
+    async wake(isRung = false) {
       pumps++;
-      return (wakeAt = await pump(deps, scene.state));
+      return (wakeAt = await pump(deps, scene.state, isRung));
     },
     /** Waits until nothing goes on but requests. */
     async settle() {

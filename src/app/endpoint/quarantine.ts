@@ -1,0 +1,70 @@
+import type { Place } from "../deliver/in-flight.ts";
+import { applyRouting, type ChangeRoutingDeps } from "./change-routing.ts";
+
+export interface QuarantineDeps extends ChangeRoutingDeps {
+  logQuarantine(line: QuarantineLine): void;
+  logFault(what: string, error: unknown): void;
+}
+
+/** What the log says of an endpoint that enters or leaves quarantine. */
+export interface QuarantineLine {
+  event: "quarantine_entered" | "quarantine_left";
+  tenant_id: string;
+  endpoint_id: string;
+  /** Requests that were under way in the isolate that found out, and the age of the oldest in ms. */
+  in_flight?: number;
+  oldest_ms?: number;
+  /** How long it lasted. */
+  lasted_ms?: number;
+}
+
+/**
+ * Routes an endpoint that hangs to its lane, which tries it with one request at a time. Of several who find out at once one
+ * does it. Never throws: whoever meets the endpoint next tries again.
+ */
+export async function enterQuarantine(
+  deps: QuarantineDeps,
+  { tenantId, endpointId }: Place,
+  seen: { inFlight: number; oldestMs: number },
+): Promise<void> {
+  try {
+    const current = await deps.endpoints.find(tenantId, endpointId);
+    const isTried = current?.route === "queue" && current.pausedAt === null && current.disabledAt === null;
+    if (!isTried || !(await applyRouting(deps, tenantId, current, { quarantinedAt: deps.now() }))) return;
+    deps.logQuarantine({
+      event: "quarantine_entered",
+      tenant_id: tenantId,
+      endpoint_id: endpointId,
+      in_flight: seen.inFlight,
+      oldest_ms: seen.oldestMs,
+    });
+  } catch (error) {
+    deps.logFault("quarantine", error);
+  }
+}
+
+/**
+ * Gives an endpoint back to the queues, unless it is gone, or in another quarantine or none by now. False when it is to be tried
+ * again. Never throws.
+ */
+export async function leaveQuarantine(
+  deps: QuarantineDeps,
+  { tenantId, endpointId }: Place,
+  quarantinedAt: number,
+): Promise<boolean> {
+  try {
+    const current = await deps.endpoints.find(tenantId, endpointId);
+    if (current?.quarantinedAt !== quarantinedAt) return true;
+    if (!(await applyRouting(deps, tenantId, current, { quarantinedAt: null }))) return false;
+    deps.logQuarantine({
+      event: "quarantine_left",
+      tenant_id: tenantId,
+      endpoint_id: endpointId,
+      lasted_ms: deps.now() - quarantinedAt,
+    });
+    return true;
+  } catch (error) {
+    deps.logFault("leave quarantine", error);
+    return false;
+  }
+}

@@ -1,0 +1,140 @@
+import { expect, test } from "vitest";
+import { deleteEndpoint } from "../../../src/app/endpoint/delete-endpoint.ts";
+import { enterQuarantine, leaveQuarantine } from "../../../src/app/endpoint/quarantine.ts";
+import {
+  disableEndpoint,
+  enableEndpoint,
+  pauseEndpoint,
+  resumeEndpoint,
+} from "../../../src/app/endpoint/switch-endpoint.ts";
+import { updateEndpoint } from "../../../src/app/endpoint/update-endpoint.ts";
+import { createActLedger } from "../../../src/storage/ledger/act.ts";
+import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
+import {
+  acting,
+  createHung,
+  endpointOf,
+  enter,
+  names,
+  placeOf,
+  POLICY,
+  quarantineDeps,
+  routeOf,
+  SEEN,
+} from "./hung.ts";
+import { cancelAll } from "./support.ts";
+
+test("an answer of the ledger that is lost changes nothing: what was done is found done", async () => {
+  const fixture = await createHung();
+  await fixture.publishAll(names(2));
+  const ledger = createRerouteLedger(fixture.db);
+  const { deps, lines } = quarantineDeps(fixture, {
+    async changeRouting(...args) {
+      await ledger.changeRouting(...args);
+      throw new Error("the answer was lost");
+    },
+  });
+  await enterQuarantine(deps, placeOf(fixture), SEEN);
+  await enterQuarantine(deps, placeOf(fixture), SEEN);
+  const { quarantined_at, revision } = await endpointOf(fixture);
+  expect(revision).toBe(2);
+  expect(await routeOf(fixture)).toBe("lane");
+  const at = Date.parse(quarantined_at);
+  // That of another time is not this one.
+  await leaveQuarantine(deps, placeOf(fixture), at - 1);
+  expect(await routeOf(fixture)).toBe("lane");
+  await leaveQuarantine(deps, placeOf(fixture), at);
+  await leaveQuarantine(deps, placeOf(fixture), at);
+  expect(await endpointOf(fixture)).toMatchObject({ quarantined_at: null, revision: 3 });
+  expect((await fixture.rows()).every(({ lane_key }) => lane_key === null)).toBe(true);
+  expect(lines).toEqual(["quarantine", "leave quarantine"]);
+  await cancelAll(fixture);
+});
+
+test("only an endpoint that queues serve and nothing holds is quarantined", async () => {
+  const lines: unknown[] = [];
+  for (const endpoint of [{ ordering_mode: "strict" }, { concurrency_cap: 2 }, { timeout_ms: 25_000 }]) {
+    const fixture = await createHung(endpoint);
+    const scene = quarantineDeps(fixture);
+    await enterQuarantine(scene.deps, placeOf(fixture), SEEN);
+    expect(await endpointOf(fixture)).toMatchObject({ quarantined_at: null, revision: 1 });
+    lines.push(...scene.lines);
+  }
+  for (const action of ["pause", "disable"]) {
+    const fixture = await createHung();
+    await fixture.tenant.api.post(`/v1/endpoints/${fixture.endpointId}/${action}`, {});
+    const scene = quarantineDeps(fixture);
+    await enterQuarantine(scene.deps, placeOf(fixture), SEEN);
+    expect((await endpointOf(fixture)).quarantined_at).toBeNull();
+    lines.push(...scene.lines);
+  }
+  expect(lines).toEqual([]);
+});
+
+test.each<[string, object, boolean, string]>([
+  ["an order", { ordering_mode: "strict" }, false, "lane"],
+  ["a cap", { concurrency_cap: 3 }, false, "lane"],
+  ["a longer timeout", { timeout_ms: 30_000 }, false, "lane"],
+  ["another URL", { url: "https://other.example/hook" }, false, "queue"],
+  ["the same URL", { url: "https://consumer.example/hook" }, false, "queue"],
+  ["a URL and a policy", { url: "https://other.example/hook", retry_policy: POLICY }, false, "queue"],
+  ["a policy", { retry_policy: POLICY }, true, "lane"],
+  ["headers", { headers: { "X-One": "1" } }, true, "lane"],
+  ["a shorter timeout", { timeout_ms: 5_000 }, true, "lane"],
+  ["a name", { name: "one" }, true, "lane"],
+])("a change of an endpoint in quarantine: %s", async (_what, change, stays, route) => {
+  const fixture = await createHung();
+  await fixture.publishAll(names(3));
+  await enter(fixture);
+  const { deps, principal } = acting(fixture);
+  await updateEndpoint(deps, principal, fixture.endpointId, change);
+  expect((await endpointOf(fixture)).quarantined_at !== null).toBe(stays);
+  expect(await routeOf(fixture)).toBe(route);
+  expect((await fixture.rows()).every(({ lane_key }) => (lane_key !== null) === (route === "lane"))).toBe(true);
+  await cancelAll(fixture);
+});
+
+test("it is held by pause and disable like any other, and a deleted one ends what it is owed", async () => {
+  const fixture = await createHung();
+  await fixture.publishAll(names(3));
+  await enter(fixture);
+  const { deps, principal } = acting(fixture);
+  const own = fixture.createLane();
+  for (const [stop, go] of [
+    [pauseEndpoint, resumeEndpoint],
+    [disableEndpoint, enableEndpoint],
+  ] as const) {
+    await stop(deps, principal, fixture.endpointId);
+    await own.run();
+    expect(fixture.sent).toEqual([]);
+    expect((await go(deps, principal, fixture.endpointId)).quarantinedAt).not.toBeNull();
+  }
+  await deleteEndpoint(deps, principal, fixture.endpointId);
+  expect((await fixture.rows()).map(({ final_outcome }) => final_outcome)).toEqual(
+    names(3).map(() => "endpoint_deleted"),
+  );
+  await own.run();
+  expect(fixture.sent).toEqual([]);
+});
+
+test("a lane that is moved to a new object goes on at one, and the old one is given nothing", async () => {
+  const fixture = await createHung();
+  await fixture.publishAll(names(8));
+  await enter(fixture);
+  const former = fixture.createLane("former");
+  former.state.drain = {
+    quarantinedAt: Date.parse((await endpointOf(fixture)).quarantined_at),
+    size: 16,
+    answered: 0,
+    misses: 0,
+    since: 0,
+    notBefore: 0,
+  };
+  await createActLedger(fixture.db).moveLane(fixture.tenant.id, fixture.endpointId);
+  await former.run();
+  expect(fixture.sent).toEqual([]);
+  fixture.answer = () => null;
+  await fixture.createLane("next", 1).run();
+  expect(fixture.sent.map(({ by }) => by)).toEqual(["next"]);
+  await cancelAll(fixture);
+});
