@@ -18,7 +18,7 @@ const ROUNDS = Number(process.env["HOOKLANE_KILL_ROUNDS"] ?? (process.env["HOOKL
 /** Decides what is published, refused and killed when; how fast all that goes is the machine's. */
 const SEED = Number(process.env["HOOKLANE_KILL_SEED"] ?? Date.now() % 2 ** 31);
 /** A start takes seconds on a busy machine, and the last leases half a minute. */
-const LIMIT_MS = 120_000 + ROUNDS * 20_000;
+const LIMIT_MS = 120_000 + ROUNDS * 30_000;
 
 /** Each look costs reads that grow with what was published. */
 const POLL_MS = 500;

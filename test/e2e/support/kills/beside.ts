@@ -72,7 +72,7 @@ export const isTest = ({ headers }: Received) => headers["x-webhook-event-type"]
 
 /** A test send that hangs, at an endpoint that delivers in order. */
 export async function createTesting(url: string) {
-  const settings = { ordering_mode: "strict", on_exhausted: "block", timeout_ms: 15_000 };
+  const settings = { ordering_mode: "strict", on_exhausted: "block", timeout_ms: 20_000 };
   const beside = await createBeside(url, settings);
   const { receiver, tenant, endpointId } = beside;
   receiver.handle((request, response) => void (isTest(request) ? null : response.end()));
