@@ -22,16 +22,16 @@ import { secretBytes } from "./receiver.ts";
 import type { Relay } from "./relay.ts";
 import type { Act } from "./steps.ts";
 
-const BEHAVIOURS: readonly (readonly [number, Behaviour])[] = [
-  [5, "ok"],
-  [3, "slow"],
+export const BEHAVIOURS: readonly (readonly [number, Behaviour])[] = [
+  [4, "ok"],
+  [4, "slow"],
   [4, "error"],
   [1, "busy"],
   [3, "reject"],
-  [0.5, "gone"],
+  [0.4, "gone"],
   [3, "hang"],
   [2, "reset"],
-  [5, "flaky"],
+  [6, "flaky"],
 ];
 const MODES = ["unordered", "strict", "keyed"] as const;
 const KEYS = ["a", "b", null] as const;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { updateTenant } from "../../../src/app/tenant/update-tenant.ts";
 import { enableEndpoint, resumeEndpoint } from "../../../src/app/endpoint/switch-endpoint.ts";
-import { act, limits, skip } from "./acts.ts";
+import { act, BEHAVIOURS, limits, skip } from "./acts.ts";
 import { insideOf } from "./globals.ts";
 import { lookAtEnd, lookAtRows } from "./invariants.ts";
 import { createChance } from "./random.ts";
@@ -61,7 +61,6 @@ export async function runHistory(
       ops: world.ops,
     },
     trace: world.trace,
-    ...(isTraced && { wanted: model.wanted }),
   };
 }
 
@@ -69,6 +68,7 @@ async function live(relay: Relay, seed: number, steps: Step[]): Promise<number |
   const { world, model } = relay;
   const chance = createChance(seed, 1);
   await furnish(relay, endpointsOf(chance));
+  for (const endpoint of model.endpoints) endpoint.behaviour = chance.weighted(BEHAVIOURS);
   relay.startCron();
   const weather = chance.pick(WEATHERS)();
   try {

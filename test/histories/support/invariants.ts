@@ -56,7 +56,10 @@ export function lookAtEnd({ db, model, world, objects }: Relay, weather: Weather
     if (!isExplained(row, attempts.get(key) ?? [], requests)) model.violate(`ended without a reason: ${what}`);
     for (const attempt of attempts.get(key) ?? []) {
       const request = requests.find((one) => one.attempt === attempt["attempt_number"]);
-      if (attempt["outcome_class"] === null) model.violate(`an attempt is open for ever: ${what}`);
+      if (attempt["outcome_class"] === null) {
+        if (!isOutlived(world, attempt, attempts.get(key)!)) model.violate(`an attempt is open for ever: ${what}`);
+        continue;
+      }
       if (attempt["outcome_class"] === "success" && request?.answered !== "success")
         model.violate(`a success that was none: ${what}`);
       if (attempt["error_class"] === "abandoned" && !weather.leavesClaims && !isLeft(world, attempt))
@@ -66,6 +69,17 @@ export function lookAtEnd({ db, model, world, objects }: Relay, weather: Weather
         model.violate(`a success put on record as ${attempt["error_class"]}: ${what}`);
     }
   }
+}
+
+/**
+ * An earlier attempt's success was told late and ended the delivery while this one was under way, and who made it has died:
+ * nobody is left to close it, and nothing waits for it.
+ */
+function isOutlived({ claimants }: Relay["world"], attempt: Record<string, any>, all: Record<string, any>[]): boolean {
+  const isLate = all.some(
+    (one) => one["outcome_class"] === "success" && one["attempt_number"] < attempt["attempt_number"],
+  );
+  return isLate && !claimants.get(`${keyOf(attempt)} ${attempt["attempt_number"]}`)!.alive;
 }
 
 /** Who claimed it died before its lease ended, or the ledger was away meanwhile. */

@@ -56,6 +56,13 @@ export function createRelay(seed: number, db: Sqlite, ledger: Ledger) {
   } as unknown as Env;
 
   const contextOf = (isolate: Isolate) => contextFor(world, isolate, send);
+  const composed = new WeakMap<Isolate, ShardDeps>();
+  /** Composing is pure, and dear where it is done for each of a million requests. */
+  function depsOf(isolate: Isolate): ShardDeps {
+    const deps = composed.get(isolate) ?? composeShard(env, contextOf(isolate), shard);
+    composed.set(isolate, deps);
+    return deps;
+  }
   const principal: Principal = { tenantId: "", scope: "admin", sourceId: null };
 
   const relay = {
@@ -73,7 +80,7 @@ export function createRelay(seed: number, db: Sqlite, ledger: Ledger) {
       const isolate = worker();
       world.invoke(
         isolate,
-        () => work(composeShard(env, contextOf(isolate), shard)),
+        () => work(depsOf(isolate)),
         (outcome) => {
           if ("value" in outcome) done(outcome.value);
           else {

@@ -1,5 +1,7 @@
 import { runHistory, type Run } from "./history.ts";
+import type { Sqlite } from "./sqlite.ts";
 import type { Step } from "./steps.ts";
+import type { Ledger } from "./stores.ts";
 
 const MAX_RUNS = 400;
 
@@ -10,12 +12,12 @@ const kindOf = ({ violations }: Run) => violations[0]?.split(":")[0];
  * Fewer steps that break the same promise: parts of the history are left out, smaller and smaller ones, as long as it still
  * fails (delta debugging).
  */
-export async function shrink(failed: Run): Promise<Run> {
+export async function shrink(failed: Run, over: { ledgerOf?: (db: Sqlite) => Ledger } = {}): Promise<Run> {
   let smallest = failed;
   let runsLeft = MAX_RUNS;
   const fails = async (steps: Step[]) => {
     runsLeft--;
-    const run = await runHistory(failed.seed, { steps });
+    const run = await runHistory(failed.seed, { ...over, steps });
     if (kindOf(run) !== kindOf(failed)) return false;
     smallest = run;
     return true;
@@ -29,7 +31,7 @@ export async function shrink(failed: Run): Promise<Run> {
     }
     if (smallest.steps.length === length) size = size === 1 || runsLeft <= 0 ? 0 : Math.ceil(size / 2);
   }
-  return runHistory(failed.seed, { steps: smallest.steps, isTraced: true });
+  return runHistory(failed.seed, { ...over, steps: smallest.steps, isTraced: true });
 }
 
 /** What somebody needs who is to mend it. */

@@ -1,24 +1,7 @@
+import type { Op, Outcome, Timed } from "./calls.ts";
 import type { Isolate, Memory } from "./isolate.ts";
 import { createChance, type Chance } from "./random.ts";
 import { CALM, type OpKind, type Weather } from "./weather.ts";
-
-type Outcome<T> = { value: T } | { error: unknown };
-
-interface Op {
-  owner: Isolate;
-  kind: OpKind;
-  label: string;
-  /** What it does where it arrives; its answer comes back through `answer`. */
-  run(answer: (outcome: Outcome<any>) => void): void | Promise<void>;
-  settle(outcome: Outcome<any>): void;
-}
-
-interface Timed {
-  at: number;
-  owner: Isolate | null;
-  label: string;
-  fire(): void | Promise<void>;
-}
 
 const nextTurn = (globalThis as unknown as { setImmediate(next: () => void): void }).setImmediate;
 /** Far more than anything needs that comes to rest. */
