@@ -8,6 +8,7 @@ import type { SourcePlace } from "./app/publish/find-source-place.ts";
 import { createPublishConfigCache, type PublishConfigCache } from "./app/publish/publish-config.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
+import { bounded, within } from "./compose/bounded.ts";
 import { destinationRules, hostCheck } from "./compose/destinations.ts";
 import { awaitReports, createDoorbells, watchdog } from "./compose/doorbells.ts";
 import { isolate, runtime } from "./compose/runtime.ts";
@@ -42,6 +43,11 @@ import { publishLimiterName } from "./core/publish-limits.ts";
 
 const REPORT_DELAY_SECONDS = 5;
 const CLOSINGS_PER_BATCH = 50;
+/** A lease outlasts its request by thirty seconds, in which the report has to be in the ledger or on its way there. */
+const CLOSE_LIMIT_MS = 10_000;
+/** Beyond a request's deadline, which its sender keeps. Longer than any lease: a success that comes this late still counts. */
+const SENDER_SLACK_MS = 120_000;
+const OBJECT_LIMIT_MS = 5_000;
 /** While the queue refuses, a watchdog's tick waits this long for the attempts it makes itself. */
 const DIRECT_WAIT_MS = 2_000;
 
@@ -79,7 +85,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
   const settings = parseSettings(env);
   const db = database(env, shard);
   const act = createActLedger(db);
-  const payloads = createPayloadStore(env.PAYLOADS);
+  const payloads = bounded(createPayloadStore(env.PAYLOADS));
   return {
     ...runtime,
     ...createDoorbells(env, context, shard),
@@ -130,14 +136,16 @@ export function composeDeliver(
   const settings = parseSettings(env);
   const db = database(env, shard);
   const close = createCloseLedger(db);
-  const closeTogether = coalesce(close.closeAttempts, CLOSINGS_PER_BATCH);
+  const closeInTime = (...closing: Parameters<typeof close.closeAttempts>) =>
+    within(CLOSE_LIMIT_MS, close.closeAttempts(...closing));
+  const closeTogether = coalesce(closeInTime, CLOSINGS_PER_BATCH);
   return {
     ...runtime,
     ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
-    listRecentAnswers: close.listRecentAnswers,
+    listRecentAnswers: (...asked) => within(CLOSE_LIMIT_MS, close.listRecentAnswers(...asked)),
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
-    getPayload: createPayloadStore(env.PAYLOADS).getPayload,
+    getPayload: bounded(createPayloadStore(env.PAYLOADS)).getPayload,
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
     checkHost: hostCheck(env, context),
@@ -146,7 +154,11 @@ export function composeDeliver(
     relayRegion: settings.RELAY_REGION,
     inFlight,
     // RPC's types forget tuples.
-    send: (request) => context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
+    send: (request) =>
+      within(
+        request.timeoutMs + SENDER_SLACK_MS,
+        context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
+      ),
     async queueReport(report) {
       await sendMessage(env.OUTCOMES, { shard, report }, REPORT_DELAY_SECONDS);
       await awaitReports(env, shard, REPORT_DELAY_SECONDS);
@@ -160,10 +172,12 @@ export function composeDeliver(
 
 /** For the object that is a lane. */
 export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
+  const lane = createLaneLedger(database(env, shard));
   return {
     ...composeDeliver(env, context, shard, "lane"),
-    ...createLaneLedger(database(env, shard)),
-    reportsUntil: () => watchdog(env, shard).reportsUntil(),
+    ...lane,
+    closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
+    reportsUntil: () => within(OBJECT_LIMIT_MS, watchdog(env, shard).reportsUntil()),
     within,
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
@@ -180,7 +194,7 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
     ...createRetentionLedger(db),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,
-    deletePayloads: createPayloadStore(env.PAYLOADS).deletePayloads,
+    deletePayloads: bounded(createPayloadStore(env.PAYLOADS)).deletePayloads,
     async ringNow(calls) {
       try {
         await sendRings(env.RETRIES, shard, calls, 0);
@@ -204,17 +218,6 @@ function publishConfigsOf(shard: string): PublishConfigCache {
   let cache = publishConfigs.get(shard);
   if (!cache) publishConfigs.set(shard, (cache = createPublishConfigCache()));
   return cache;
-}
-
-/** Leaves no timer behind: an object with one is paid for. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${ms} ms`)), ms);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {

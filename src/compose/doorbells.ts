@@ -2,12 +2,14 @@ import type { DeliveryCall } from "../app/deliver/delivery-call.ts";
 import { parseSettings } from "../env.ts";
 import { logFault } from "../log-fault.ts";
 import { sendRings } from "../queue/producer.ts";
+import { within } from "./bounded.ts";
 import { runtime } from "./runtime.ts";
 import { shardsOf } from "./shards.ts";
 
 /** An isolate arms a watchdog at most this often; the watchdog's own alarm and cron do the rest. */
 const ARM_INTERVAL_MS = 10_000;
 const WATCHDOG_DELAY_MS = 30_000;
+const OBJECT_LIMIT_MS = 5_000;
 /** A report that is due is in the ledger, or put off again, within this time. */
 const REPORT_SLACK_MS = 60_000;
 
@@ -57,9 +59,9 @@ export async function armWatchdogs(env: Env): Promise<void> {
 /** The queue has the report in any case; the watchdog is told so that it does not take the attempt for abandoned. */
 export async function awaitReports(env: Env, shard: string, delaySeconds: number): Promise<void> {
   const until = runtime.now() + delaySeconds * 1_000 + REPORT_SLACK_MS;
-  await watchdog(env, shard)
-    .awaitReports(until)
-    .catch((error: unknown) => logFault("await reports", error));
+  await within(OBJECT_LIMIT_MS, watchdog(env, shard).awaitReports(until)).catch((error: unknown) =>
+    logFault("await reports", error),
+  );
 }
 
 export function watchdog(env: Env, shard: string) {
