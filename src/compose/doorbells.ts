@@ -29,7 +29,8 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
   function ring(queue: Queue, calls: DeliveryCall[], delayMs: number): void {
     context.waitUntil(sendRings(queue, shard, calls, delayMs).catch((error: unknown) => logFault("ring", error)));
     const now = runtime.now();
-    if (now - (armedAt.get(shard) ?? 0) < ARM_INTERVAL_MS) return;
+    // A clock that went back must not keep it unarmed until it has caught up.
+    if (Math.abs(now - (armedAt.get(shard) ?? 0)) < ARM_INTERVAL_MS) return;
     armedAt.set(shard, now);
     context.waitUntil(
       watchdog(env, shard)
