@@ -143,6 +143,7 @@ export function composeDeliver(
     ...runtime,
     ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
+    giveBack: createLaneLedger(db).giveBack,
     listRecentAnswers: (...asked) => within(CLOSE_LIMIT_MS, close.listRecentAnswers(...asked)),
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
     getPayload: bounded(createPayloadStore(env.PAYLOADS)).getPayload,

@@ -7,6 +7,7 @@ import type { InFlight } from "./in-flight.ts";
 import { createPayloadReader, type PayloadReader } from "./payload-reader.ts";
 import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from "./prepare.ts";
 import { sendAttempt, type SendDeps } from "./send-attempt.ts";
+import { stillClaimed, type StillClaimedDeps } from "./still-claimed.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 
@@ -25,7 +26,7 @@ interface End extends TenantDeliveryRef {
   finalOutcome: FinalOutcome;
 }
 
-export interface DeliverDeps extends PrepareDeps, SendDeps, Runtime {
+export interface DeliverDeps extends PrepareDeps, SendDeps, StillClaimedDeps, Runtime {
   loadDeliveries(refs: TenantDeliveryRef[]): Promise<{ deliveries: LoadedDelivery[]; region: string | null }>;
   claimDeliveries(claims: Claim[], now: number): Promise<Set<string>>;
   holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void>;
@@ -153,7 +154,12 @@ async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: 
     // Time has passed while they waited for room: what has ended meanwhile is not attempted.
     const prepared = await prepareAll(deps, readPayload, await settleUndue(deps, jobs));
     startedAt = deps.now();
-    claimed = await claimAll(deps, prepared, startedAt);
+    const won = await claimAll(deps, prepared, startedAt);
+    const claims = won.map(({ claim }) => claim);
+    const still = await stillClaimed(deps, claims, startedAt);
+    claimed = won.filter(({ claim }) => still.has(claim));
+    const late = won.filter(({ claim }) => !still.has(claim)).map(({ job }) => callFor(job));
+    if (late.length > 0) deps.ringLater(late, CROWDED_DELAY_MS);
   } catch (error) {
     // Nothing of theirs was sent, so nothing is spent: the rows are due and ring again.
     deps.logFault("claim", error);
