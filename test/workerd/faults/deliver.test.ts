@@ -77,8 +77,9 @@ const scenarios: Scenario[] = [
   {
     name: "record a report by the queue of outcomes",
     only: /consumer: (D1 .*attempt|watchdog)|outcomes/,
+    // Refused by the ledger, and then lost by its queue: nobody knows of that answer any more, or not for minutes.
+    mayForget: /message to hooklane-outcomes\) (is lost|comes late)/,
     act(scene) {
-      firstAnswer(scene, 503);
       scene.world.calls.strikeFirst(/consumer: D1 update attempt/, "throws before");
       return scene.publish("a");
     },

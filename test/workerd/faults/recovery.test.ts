@@ -6,7 +6,7 @@ import type { Scene } from "./support/scene.ts";
 fakeTime();
 
 const DAY_MS = 86_400_000;
-const OF_THE_WATCHDOG = /^watchdog|^cron/;
+const OF_THE_WATCHDOG = /^watchdog: (D1|hooklane)|^watchdog alarm|^cron/;
 
 const scenarios: Scenario[] = [
   {

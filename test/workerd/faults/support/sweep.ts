@@ -23,6 +23,8 @@ export interface Scenario extends Expected {
   only?: RegExp;
   /** Faults that are tried instead of the usual ones. */
   faults?: Fault[];
+  /** Faults after which an answer that the relay got may be nobody's any more, as after the death of a process. */
+  mayForget?: RegExp;
   /** When the run is over, besides that nothing is open and no message waits. */
   isDone?(scene: Scene): Promise<boolean> | boolean;
   /** What else is to be so at the end. */
@@ -95,7 +97,8 @@ async function runOnce(scenario: Scenario, home: Home | null, strikes: Strike[])
     if (!(await world.goOn(isQuiet, QUIET_LIMIT_MS))) broken.push(isDone ? "work is left" : "the act does not end");
     else await acting;
     state.isCounting = false;
-    const isDeath = scenario.isDeath || strikes.some(({ fault }) => fault.includes("dies"));
+    const mayForget = state.struck.some((text) => text.includes("dies") || scenario.mayForget?.test(text));
+    const isDeath = scenario.isDeath || mayForget;
     const expected = { ...scenario, isDeath };
     broken.push(...(await brokenPromises(scene, expected)));
     broken.push(...((await scenario.check?.(scene)) ?? []));
