@@ -22,7 +22,11 @@ const scenarios: Scenario[] = [
     isFresh: true,
     only: /request: D1 .*update endpoint|lane: D1 .*update|(consumer|lane): Sender/,
     async act(scene) {
-      slow(scene);
+      // The second is under way for longer than the first waits for its retry.
+      scene.world.receiver.answer = ({ name, attempt }) => {
+        if (name === "b") return { status: 200, afterMs: 10_000 };
+        return name === "a" && attempt === 1 ? { status: 503, afterMs: 1_500 } : { status: 200 };
+      };
       await scene.publish("a");
       await scene.publish("b");
       await scene.world.sleep(1_000);
