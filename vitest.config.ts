@@ -20,7 +20,8 @@ async function workerdProject(name: string, shards: number) {
       cloudflareTest({
         wrangler: { configPath: "./wrangler.toml" },
         miniflare: {
-          d1Databases: databases,
+          // FAULTS is the ledger of the sweeps in test/workerd/faults, whose watchdog must find nobody else's rows.
+          d1Databases: [...databases, "FAULTS"],
           // Beside those of wrangler.toml, which no test comes near: what a test of limits counts with.
           ratelimits: {
             TWO_IN_TEN_SECONDS: { namespace_id: "2", simple: { limit: 2, period: 10 } },
@@ -34,6 +35,7 @@ async function workerdProject(name: string, shards: number) {
             SECRETS_KEY,
             ALLOW_PRIVATE_DESTINATIONS: "true",
             RELAY_REGION: "local",
+            HOOKLANE_CHAOS: process.env["HOOKLANE_CHAOS"] ?? "",
           },
         },
       }),
@@ -41,6 +43,8 @@ async function workerdProject(name: string, shards: number) {
     test: {
       name,
       include: ["test/workerd/**/*.test.ts"],
+      // The sweeps have a ledger of their own, and one shard.
+      exclude: shards > 1 ? ["test/workerd/faults/**"] : [],
       setupFiles: ["test/workerd/support/migrate.ts"],
       // One runtime for all files: every test makes a tenant of its own.
       isolate: false,

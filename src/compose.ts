@@ -10,6 +10,7 @@ import type { SourcePlace } from "./app/publish/find-source-place.ts";
 import { publishOperational } from "./app/operational/publish-operational.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
+import { bounded, within } from "./compose/bounded.ts";
 import { destinationRules, hostCheck } from "./compose/destinations.ts";
 import { awaitReports, createDoorbells, watchdog } from "./compose/doorbells.ts";
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
@@ -49,6 +50,11 @@ import { publishLimiterName } from "./core/publish-limits.ts";
 
 const REPORT_DELAY_SECONDS = 5;
 const CLOSINGS_PER_BATCH = 50;
+/** A lease outlasts its request by thirty seconds, in which the report has to be in the ledger or on its way there. */
+const CLOSE_LIMIT_MS = 10_000;
+/** Beyond a request's deadline, which its sender keeps. Longer than any lease: a success that comes this late still counts. */
+const SENDER_SLACK_MS = 120_000;
+const OBJECT_LIMIT_MS = 5_000;
 /** While the queue refuses, a watchdog's tick waits this long for the attempts it makes itself. */
 const DIRECT_WAIT_MS = 2_000;
 
@@ -85,7 +91,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
   const settings = parseSettings(env);
   const db = database(env, shard);
   const act = createActLedger(db, createOutboxBell(env, context, shard));
-  const payloads = createPayloadStore(env.PAYLOADS);
+  const payloads = bounded(createPayloadStore(env.PAYLOADS));
   return {
     ...runtime,
     ...createDoorbells(env, context, shard),
@@ -137,15 +143,18 @@ export function composeDeliver(
   const settings = parseSettings(env);
   const db = database(env, shard);
   const close = createCloseLedger(db, createOutboxBell(env, context, shard));
-  const closeTogether = coalesce(close.closeAttempts, CLOSINGS_PER_BATCH);
+  const closeInTime = (...closing: Parameters<typeof close.closeAttempts>) =>
+    within(CLOSE_LIMIT_MS, close.closeAttempts(...closing));
+  const closeTogether = coalesce(closeInTime, CLOSINGS_PER_BATCH);
   return {
     ...runtime,
     ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
     ...createFanOutLedger(db),
-    listRecentAnswers: close.listRecentAnswers,
+    giveBack: createLaneLedger(db).giveBack,
+    listRecentAnswers: (...asked) => within(CLOSE_LIMIT_MS, close.listRecentAnswers(...asked)),
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
-    getPayload: createPayloadStore(env.PAYLOADS).getPayload,
+    getPayload: bounded(createPayloadStore(env.PAYLOADS)).getPayload,
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
     checkHost: hostCheck(env, context),
@@ -155,7 +164,11 @@ export function composeDeliver(
     inFlight,
     quarantine: (place: Place, seen) => enterQuarantine(quarantineDeps(env, context, shard), place, seen),
     // RPC's types forget tuples.
-    send: (request) => context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
+    send: (request) =>
+      within(
+        request.timeoutMs + SENDER_SLACK_MS,
+        context.exports.Sender.send(request) as unknown as ReturnType<DeliverDeps["send"]>,
+      ),
     async queueReport(report) {
       await sendMessage(env.OUTCOMES, { shard, report }, REPORT_DELAY_SECONDS);
       await awaitReports(env, shard, REPORT_DELAY_SECONDS);
@@ -169,10 +182,12 @@ export function composeDeliver(
 
 /** For the object that is a lane. */
 export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
+  const lane = createLaneLedger(database(env, shard), createOutboxBell(env, context, shard));
   return {
     ...composeDeliver(env, context, shard, "lane"),
-    ...createLaneLedger(database(env, shard), createOutboxBell(env, context, shard)),
-    reportsUntil: () => watchdog(env, shard).reportsUntil(),
+    ...lane,
+    closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
+    reportsUntil: () => within(OBJECT_LIMIT_MS, watchdog(env, shard).reportsUntil()),
     within,
     leaveQuarantine: (place: Place, quarantinedAt) =>
       leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),
@@ -206,7 +221,7 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
     publishRaised: (tenantId) => publishOperational(outbox, tenantId),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,
-    deletePayloads: createPayloadStore(env.PAYLOADS).deletePayloads,
+    deletePayloads: bounded(createPayloadStore(env.PAYLOADS)).deletePayloads,
     async ringNow(calls) {
       try {
         await sendRings(env.RETRIES, shard, calls, 0);
@@ -224,17 +239,6 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
       return oldest.length > 0 ? Math.max(0, runtime.now() - Math.min(...oldest)) : 0;
     },
   };
-}
-
-/** Leaves no timer behind: an object with one is paid for. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${ms} ms`)), ms);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {

@@ -3,12 +3,14 @@ import { parseSettings } from "../env.ts";
 import { logFault } from "../log-fault.ts";
 import type { FanOutRef } from "../app/publish/expand-fan-out.ts";
 import { sendFanOuts, sendRings } from "../queue/producer.ts";
+import { within } from "./bounded.ts";
 import { runtime } from "./runtime.ts";
 import { shardsOf } from "./shards.ts";
 
 /** An isolate arms a watchdog at most this often; the watchdog's own alarm and cron do the rest. */
 const ARM_INTERVAL_MS = 10_000;
 const WATCHDOG_DELAY_MS = 30_000;
+const OBJECT_LIMIT_MS = 5_000;
 /** A report that is due is in the ledger, or put off again, within this time. */
 const REPORT_SLACK_MS = 60_000;
 
@@ -28,7 +30,8 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
   function ring(sending: Promise<void>): void {
     context.waitUntil(sending.catch((error: unknown) => logFault("ring", error)));
     const now = runtime.now();
-    if (now - (armedAt.get(shard) ?? 0) < ARM_INTERVAL_MS) return;
+    // A clock that went back must not keep it unarmed until it has caught up.
+    if (Math.abs(now - (armedAt.get(shard) ?? 0)) < ARM_INTERVAL_MS) return;
     armedAt.set(shard, now);
     context.waitUntil(
       watchdog(env, shard)
@@ -59,9 +62,9 @@ export async function armWatchdogs(env: Env): Promise<void> {
 /** The queue has the report in any case; the watchdog is told so that it does not take the attempt for abandoned. */
 export async function awaitReports(env: Env, shard: string, delaySeconds: number): Promise<void> {
   const until = runtime.now() + delaySeconds * 1_000 + REPORT_SLACK_MS;
-  await watchdog(env, shard)
-    .awaitReports(until)
-    .catch((error: unknown) => logFault("await reports", error));
+  await within(OBJECT_LIMIT_MS, watchdog(env, shard).awaitReports(until)).catch((error: unknown) =>
+    logFault("await reports", error),
+  );
 }
 
 export function watchdog(env: Env, shard: string) {

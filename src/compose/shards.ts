@@ -1,3 +1,5 @@
+import { boundedDatabase } from "./bounded.ts";
+
 /** The shard whose database also holds the directory of tenants. */
 export const CENTRAL_SHARD = "0";
 
@@ -11,8 +13,9 @@ export function shardsOf(env: Env): Map<string, D1Database> {
   return shards;
 }
 
+/** Each of its trips ends in time. */
 export function database(env: Env, shard: string): D1Database {
   const db = shardsOf(env).get(shard);
   if (!db) throw new Error(`There is no database for shard ${shard}: wrangler.toml has no binding DB_${shard}.`);
-  return db;
+  return boundedDatabase(db);
 }

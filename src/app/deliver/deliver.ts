@@ -7,6 +7,7 @@ import { keepReport } from "./keep-report.ts";
 import { createPayloadReader, type PayloadReader } from "./payload-reader.ts";
 import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from "./prepare.ts";
 import { makeRequest, type ClaimedAttempt, type SendDeps } from "./send-attempt.ts";
+import { stillClaimed, type StillClaimedDeps } from "./still-claimed.ts";
 import { takeRoom, type TakeRoomDeps } from "./take-room.ts";
 
 type TenantDeliveryRef = DeliveryRef & { tenantId: string };
@@ -26,7 +27,7 @@ interface End extends TenantDeliveryRef {
   finalOutcome: FinalOutcome;
 }
 
-export interface DeliverDeps extends PrepareDeps, SendDeps, TakeRoomDeps, Runtime {
+export interface DeliverDeps extends PrepareDeps, SendDeps, StillClaimedDeps, TakeRoomDeps, Runtime {
   loadDeliveries(refs: TenantDeliveryRef[]): Promise<{ deliveries: LoadedDelivery[]; region: string | null }>;
   claimDeliveries(claims: Claim[], now: number): Promise<Set<string>>;
   holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void>;
@@ -136,7 +137,12 @@ async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: 
     // Time has passed while they waited for room: what has ended meanwhile is not attempted.
     const prepared = await prepareAll(deps, readPayload, await settleUndue(deps, jobs));
     startedAt = deps.now();
-    claimed = await claimAll(deps, prepared, startedAt);
+    const won = await claimAll(deps, prepared, startedAt);
+    const claims = won.map(({ claim }) => claim);
+    const still = await stillClaimed(deps, claims, startedAt);
+    claimed = won.filter(({ claim }) => still.has(claim));
+    const late = won.filter(({ claim }) => !still.has(claim)).map(({ job }) => callFor(job));
+    if (late.length > 0) deps.ringLater(late, CROWDED_DELAY_MS);
   } catch (error) {
     // Nothing of theirs was sent, so nothing is spent: the rows are due and ring again.
     deps.logFault("claim", error);

@@ -2,6 +2,7 @@ import type { LaneSettings } from "./lane-state.ts";
 import { isAsClaimed } from "../../core/lane.ts";
 import type { DeliveryRef } from "../../core/ids.ts";
 import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
+import { CLAIM_IS_OLD_MS, CLAIM_IS_STALE_MS } from "../deliver/still-claimed.ts";
 import { keepReport } from "../deliver/keep-report.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
@@ -12,8 +13,6 @@ type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 
 export interface RunHeadDeps extends DeliverDeps {
   claimHead(claim: Claim, generation: number, now: number): Promise<boolean>;
-  /** Takes a claim back under which no request was made, with its attempt; the delivery is as before it. */
-  giveBack(claim: Claim, now: number): Promise<void>;
   closeAndClaim(closing: Closing, claim: Claim, generation: number, now: number): Promise<boolean>;
   /** Work that takes no longer than this, or an error. */
   within<T>(ms: number, work: Promise<T>): Promise<T>;
@@ -34,11 +33,6 @@ export interface HeadTurn {
 
 /** A store that has not answered by then is taken to be away. */
 export const STORE_TIMEOUT_MS = 20_000;
-
-/** A claim whose answer came this late, or whose turn did, is proved once more before its request is made. */
-const CLAIM_IS_OLD_MS = 1_000;
-/** By then too much of its lease is gone: the request might outlive it. */
-const CLAIM_IS_STALE_MS = 10_000;
 
 /** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
 interface Ready {
