@@ -6,6 +6,7 @@ import { createOutboxLedger } from "../storage/ledger/outbox.ts";
 import { createPublishLedger } from "../storage/ledger/publish.ts";
 import type { OutboxBell } from "../storage/ledger/raise.ts";
 import { createPayloadStore } from "../storage/payloads.ts";
+import { bounded } from "./bounded.ts";
 import { createDoorbells } from "./doorbells.ts";
 import { publishConfigsOf } from "./publish-configs.ts";
 import { runtime } from "./runtime.ts";
@@ -24,7 +25,7 @@ export function composeOutbox(env: Env, context: Context, shard: string): Publis
     ...createDoorbells(env, context, shard),
     ...createPublishLedger(db),
     ...createOutboxLedger(db),
-    ...createPayloadStore(env.PAYLOADS),
+    ...bounded(createPayloadStore(env.PAYLOADS)),
     maxPayloadBytes: Infinity,
     retentionDays: settings.RETENTION_DAYS,
     secretsKeys: settings.SECRETS_KEY,
