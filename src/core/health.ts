@@ -138,7 +138,7 @@ function clockOf(failingSince: number | null, disables: number | null, now: numb
   const since = `It has had nothing but failures since ${formatTime(failingSince)}`;
   if (disables === null) return [`${since}.`];
   return [
-    `${since}, and ${disables <= now ? "the next one disables it" : `is disabled from ${formatTime(disables)} on`}.`,
+    `${since}, and ${disables <= now ? "the next one disables it" : `the first from ${formatTime(disables)} on disables it`}.`,
   ];
 }
 

@@ -101,7 +101,7 @@ describe("the clock", () => {
     const runsOut = new Date(at(60) + 5 * DAY_MS).toISOString();
     expect(health).toMatchObject({ failingSince: at(60), disablesAt: at(60) + 5 * DAY_MS });
     expect(health.why).toContain(
-      `It has had nothing but failures since ${iso(60)}, and is disabled from ${runsOut} on.`,
+      `It has had nothing but failures since ${iso(60)}, and the first from ${runsOut} on disables it.`,
     );
   });
 
