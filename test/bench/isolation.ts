@@ -1,7 +1,7 @@
 /**
  * `npm run bench:isolation`: what a black hole costs its neighbours. The real relay, a receiver that answers, one that never
  * does; healthy endpoints of the hole's tenant and of another get 20 events a second in all, the hole 50. The same is run
- * without the hole, and with one that answers; or one of them, as `npm run bench:isolation -- hole`. Lag is the arrival of a request less the `relayed_at` of its event.
+ * without the hole, with its events for nobody, and with one that answers; or one of them, as `npm run bench:isolation -- hole`. Lag is the arrival of a request less the `relayed_at` of its event.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,7 +26,8 @@ const HOLE_TIMEOUT_MS = 15_000;
 const WINDOW_MS = 4_000;
 const MAX_WAIT_MS = 30_000;
 
-type Neighbour = "none" | "answering" | "hole";
+/** `nobody`: the hole's events are published, and no endpoint gets them. */
+type Neighbour = "none" | "nobody" | "answering" | "hole";
 type Place = { call: ApiCaller; type: string };
 
 const only = process.argv[2] as Neighbour | undefined;
@@ -37,10 +38,12 @@ for (let round = 0; round < rounds; round++) {
     continue;
   }
   const none = await run("none");
+  const nobody = await run("nobody");
   const answering = await run("answering");
   const hole = await run("hole");
   console.log(
     `p95 beside the hole / without it: ${(hole.p95 / none.p95).toFixed(2)}; ` +
+      `/ with its events for nobody: ${(hole.p95 / nobody.p95).toFixed(2)}; ` +
       `/ beside one that answers: ${(hole.p95 / answering.p95).toFixed(2)}; latest beside the hole: ${hole.max} ms\n`,
   );
 }
@@ -92,7 +95,8 @@ async function run(neighbour: Neighbour) {
     }
     const { call } = tenants[0]!;
     let holeId = "";
-    if (neighbour !== "none") holeId = await subscribe(call, hole.url, "hole", HOLE_TIMEOUT_MS);
+    if (neighbour === "hole" || neighbour === "answering")
+      holeId = await subscribe(call, hole.url, "hole", HOLE_TIMEOUT_MS);
 
     measureFrom = Date.now() + WARM_UP_SECONDS * 1_000;
     const until = measureFrom + seconds * 1_000;
@@ -115,7 +119,7 @@ async function run(neighbour: Neighbour) {
       `${neighbour.padEnd(9)}  all ${shown(all)} | own tenant ${shown(own)} | other tenant ${shown(other)}` +
         ` | relay's CPU ${cpuSeconds.toFixed(1)} s` +
         ` | p95 by 4 s ${windows.map((window) => summarise(window).p95).join(" ")} | not arrived ${missing}` +
-        (neighbour === "none" ? "" : ` | neighbour held ${mostHeld} at most, quarantined: ${quarantined ?? "no"}`),
+        (holeId === "" ? "" : ` | neighbour held ${mostHeld} at most, quarantined: ${quarantined ?? "no"}`),
     );
     return all;
   } finally {
