@@ -10,7 +10,7 @@ const firstAnswer = (scene: Scene, status: number, afterMs = 0) => {
 };
 const isAllAnswered = ({ world }: Scene) => world.receiver.requests.every(({ status }) => status !== null);
 const LEASE_MS = 15_000 + 30_000;
-const BEHIND_THE_ACK = /^(consumer|watchdog|message)/;
+const BEHIND_THE_ACK = /^(consumer: (D1|R2|Sender|hooklane)|message)/;
 
 const scenarios: Scenario[] = [
   {
