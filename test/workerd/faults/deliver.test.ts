@@ -10,7 +10,7 @@ const firstAnswer = (scene: Scene, status: number, afterMs = 0) => {
 };
 const isAllAnswered = ({ world }: Scene) => world.receiver.requests.every(({ status }) => status !== null);
 const LEASE_MS = 15_000 + 30_000;
-const BEHIND_THE_ACK = /^(consumer|watchdog|message)/;
+const BEHIND_THE_ACK = /^(consumer: (D1|R2|Sender|hooklane)|message)/;
 
 const scenarios: Scenario[] = [
   {
@@ -62,11 +62,14 @@ const scenarios: Scenario[] = [
   {
     name: "a receiver that says no slowly, long after its lease",
     faults: [],
-    act(scene) {
+    async act(scene) {
       // The no comes while the second request is out.
       scene.world.receiver.answer = ({ attempt }) =>
         attempt === 1 ? { status: 503, afterMs: LEASE_MS + 25_000 } : { status: 200, afterMs: LEASE_MS - 5_000 };
-      return scene.publish("a");
+      await scene.publish("a");
+      await scene.world.sleep(LEASE_MS + 28_000);
+      const { deliveries } = await scene.rows();
+      expect(deliveries).toMatchObject([{ status: "processing", attempt_count: 2 }]);
     },
     isDone: isAllAnswered,
     check({ world }) {

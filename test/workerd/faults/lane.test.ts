@@ -4,7 +4,7 @@ import type { Scene } from "./support/scene.ts";
 
 fakeTime();
 
-const OF_THE_LANE = /lane/;
+const OF_THE_LANE = /^lane: (D1|R2|Sender|storage setAlarm)|^lane alarm|: lane wake/;
 
 const failFirst = (scene: Scene, status: number) => {
   scene.world.receiver.answer = ({ name, attempt }) => ({ status: name === "a" && attempt === 1 ? status : 200 });

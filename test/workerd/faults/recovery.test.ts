@@ -11,7 +11,7 @@ const OF_THE_WATCHDOG = /^watchdog: (D1|hooklane)|^watchdog alarm|^cron/;
 const scenarios: Scenario[] = [
   {
     name: "a lease whose holder died is recovered",
-    only: /watchdog: (D1 .*update|D1 select delivery|hooklane)|watchdog alarm/,
+    only: /watchdog: (D1 .*update|hooklane)/,
     isDeath: true,
     act(scene) {
       scene.world.calls.strikeFirst(/consumer: D1 update delivery . insert attempt/, "its process dies after");

@@ -101,12 +101,14 @@ export function createScene(world: World, home: Home, type: string, endpoint: { 
     idOf: (name: string) => `dlv_${acked.find((one) => one.name === name)!.id.slice(4)}${endpointId.slice(3)}`,
     /** All that the ledger knows of this run. */
     async rows() {
-      const results = await ledger.batch<Record<string, any>>([
+      const statements = [
         own(`select * from delivery where ${IS_OWN}`),
         own(`select * from attempt where ${IS_OWN} order by event_id, endpoint_id, replay_no, attempt_number`),
         own("select * from event where tenant_id = ?1 and type = ?2 and ?3 is not null"),
         own(`select * from lane_block where ${IS_OWN}`),
-      ]);
+      ];
+      // The clock stands still meanwhile.
+      const results = await world.calls.track(() => ledger.batch<Record<string, any>>(statements));
       const [deliveries, attempts, events, blocks] = results.map((one) => one.results);
       return { deliveries: deliveries!, attempts: attempts!, events: events!, blocks: blocks! };
     },
