@@ -72,6 +72,7 @@ export function closingStatements(db: D1Database, closing: Closing): D1PreparedS
     ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
     ...(closing.delivery.status === "pending" ? [standBehind(db, closing)] : []),
+    ...(closing.delivery.status === "succeeded" ? [abandonLater(db, closing)] : []),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, attempt.respondedAt)] : []),
     ...(disable?.reason === "gone"
       ? disableEndpoint(db, { tenantId, endpointId, ...disable, now: attempt.respondedAt, by: eventId })
@@ -102,6 +103,22 @@ function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
       attempt.responseHeadersJson,
       attempt.partnerRequestId,
     );
+}
+
+/**
+ * A success that is told late ends its delivery while the next attempt may be under way. Nothing waits for that one any more,
+ * and if its process has died nobody else would close it: it is abandoned until its true outcome comes. Finds no row but then.
+ */
+function abandonLater(
+  db: D1Database,
+  { tenantId, eventId, endpointId, replayNo, ...closing }: Closing,
+): D1PreparedStatement {
+  return db
+    .prepare(
+      `update attempt set responded_at = ?6, outcome_class = 'unreachable', error_class = 'abandoned'
+       where ${KEY} and attempt_number > ?5 and outcome_class is null`,
+    )
+    .bind(tenantId, eventId, endpointId, replayNo, closing.attemptNumber, closing.attempt.respondedAt);
 }
 
 /** A deleted endpoint gets no further attempt: what was under way when it went ends with it. */

@@ -57,7 +57,7 @@ export function lookAtEnd({ db, model, world, objects }: Relay, weather: Weather
     for (const attempt of attempts.get(key) ?? []) {
       const request = requests.find((one) => one.attempt === attempt["attempt_number"]);
       if (attempt["outcome_class"] === null) {
-        if (!isOutlived(world, attempt, attempts.get(key)!)) model.violate(`an attempt is open for ever: ${what}`);
+        model.violate(`an attempt is open for ever: ${what}`);
         continue;
       }
       if (attempt["outcome_class"] === "success" && request?.answered !== "success")
@@ -69,17 +69,6 @@ export function lookAtEnd({ db, model, world, objects }: Relay, weather: Weather
         model.violate(`a success put on record as ${attempt["error_class"]}: ${what}`);
     }
   }
-}
-
-/**
- * An earlier attempt's success was told late and ended the delivery while this one was under way, and who made it has died:
- * nobody is left to close it, and nothing waits for it.
- */
-function isOutlived({ claimants }: Relay["world"], attempt: Record<string, any>, all: Record<string, any>[]): boolean {
-  const isLate = all.some(
-    (one) => one["outcome_class"] === "success" && one["attempt_number"] < attempt["attempt_number"],
-  );
-  return isLate && !claimants.get(`${keyOf(attempt)} ${attempt["attempt_number"]}`)!.alive;
 }
 
 /** Who claimed it died before its lease ended, or the ledger was away meanwhile. */
