@@ -89,6 +89,9 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
+          globalSetup: ["test/e2e/support/shared-relays.ts"],
+          setupFiles: ["test/e2e/support/after-each-file.ts"],
+          isolate: false,
           ...PATIENT,
           testTimeout: 400_000,
           hookTimeout: 400_000,
