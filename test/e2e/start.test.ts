@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, createEndpoint, createTenant, expectStatus, terminalDelivery } from "./support/client.ts";
 import { groupEnded, runningInGroup } from "./support/process-group.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { createStateDir, startRelayProcess, type StartOptions } from "./support/relay-process.ts";
+import { createStateDir, startRelayProcess, type RelayProcess, type StartOptions } from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
 
 let receiver: Receiver;
@@ -13,15 +13,19 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.close());
 
-async function start(options: StartOptions = {}) {
+const started: RelayProcess[] = [];
+afterAll(async () => void (await Promise.all(started.map((relay) => relay.stop()))));
+
+// Side by side: each has a relay, and mostly waits for it to start.
+async function start(options: StartOptions = {}): Promise<RelayProcess> {
   const relay = await startRelayProcess(options);
-  onTestFinished(async () => void (await relay.stop()));
+  started.push(relay);
   return relay;
 }
 
 const order = { type: "order.created", source: "orders", payload: { id: 1 }, idempotency_key: "order-1" };
 
-test("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
+test.concurrent("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
   // As a shell has it: what `npm test` adds to the path is not there.
   const path = process.env["PATH"]!.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const npmSettings = Object.keys(process.env).filter((name) => name.startsWith("npm_"));
@@ -41,15 +45,18 @@ test("npm start runs it with the Node that npm itself has, and SIGTERM to npm en
   await groupEnded(relay.group);
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with exit code 0 and no process left", async (signal) => {
-  const relay = await start();
-  expect(runningInGroup(relay.group).join("\n")).toContain("workerd");
-  expect(await relay.stop(signal)).toBe(0);
-  await groupEnded(relay.group);
-  await expect(fetch(`${relay.url}/health`)).rejects.toThrow();
-});
+test.concurrent.each(["SIGTERM", "SIGINT"] as const)(
+  "%s ends it with exit code 0 and no process left",
+  async (signal) => {
+    const relay = await start();
+    expect(runningInGroup(relay.group).join("\n")).toContain("workerd");
+    expect(await relay.stop(signal)).toBe(0);
+    await groupEnded(relay.group);
+    await expect(fetch(`${relay.url}/health`)).rejects.toThrow();
+  },
+);
 
-test("a restart keeps events, idempotency keys, API keys and signing secrets", async () => {
+test.concurrent("a restart keeps events, idempotency keys, API keys and signing secrets", async () => {
   const first = await start();
   const tenant = await createTenant(first.url);
   const endpoint = await createEndpoint(tenant, { url: receiver.url });
@@ -75,7 +82,7 @@ test("a restart keeps events, idempotency keys, API keys and signing secrets", a
   expect(verifyJson(endpoint.secret, request)).toMatchObject({ id: next.id, payload: order.payload });
 });
 
-test("settings come from the environment, and without them the local defaults hold", async () => {
+test.concurrent("settings come from the environment, and without them the local defaults hold", async () => {
   const stateDir = createStateDir();
   const url = "http://127.0.0.1:9/hook";
   const byDefault = await start({ stateDir, env: { OPERATOR_TOKEN: undefined } });
@@ -97,7 +104,7 @@ test("settings come from the environment, and without them the local defaults ho
   await expectStatus(201, own.post("/v1/endpoints", { url: "https://example.com/hook" }, asTenant));
 });
 
-test.each([
+test.concurrent.each([
   [{ PORT: "abc" }, "PORT must be a whole number"],
   [{ HOOKLANE_SHARDS: "0" }, "HOOKLANE_SHARDS must be a whole number"],
   [{ SECRETS_KEY: "garbage" }, "SECRETS_KEY: must be id:base64 of 32 bytes"],
@@ -106,12 +113,12 @@ test.each([
   await expect(startRelayProcess({ env })).rejects.toThrow(new RegExp(`exited with 1:\\s+.*${message}[^\\n]*\\s*$`));
 });
 
-test("a port that is taken is said, and ends the start", async () => {
+test.concurrent("a port that is taken is said, and ends the start", async () => {
   const { port } = new URL(receiver.url);
   await expect(startRelayProcess({ port: Number(port) })).rejects.toThrow(/exited with [1-9].*in use/s);
 });
 
-test("a state folder is one relay's: a second is refused and told why, and neither a stop nor a crash leaves it locked", async () => {
+test.concurrent("a state folder is one relay's: a second is refused and told why, and neither a stop nor a crash leaves it locked", async () => {
   const first = await startRelayProcess();
   const { stateDir } = first;
   await expect(startRelayProcess({ stateDir })).rejects.toThrow(/exited with [1-9].*has the state folder/s);
