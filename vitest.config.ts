@@ -12,16 +12,21 @@ const SECRETS_KEY = `test:${Buffer.alloc(32, 7).toString("base64")}`;
 /** These only end a test that would wait for ever: how fast a machine is must not matter. */
 const PATIENT = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
 
-/** The Worker's own modules inside the runtime, with real D1, R2, Queues and objects, over `shards` databases. */
-async function workerdProject(name: string, shards: number) {
-  const databases = Array.from({ length: shards }, (_, i) => (i === 0 ? "DB" : `DB_${i}`));
+/** All but one is vitest's own idea: of two cores one. Projects that run at the same time must agree on it. */
+const ALL_CORES = "100%";
+
+/**
+ * The Worker's own modules inside the runtime, with real D1, R2, Queues and objects. Over two databases, since whatever goes
+ * wrong with one goes wrong there too; what is only so with one, the relays of the e2e tests show.
+ */
+async function workerdProject() {
   return {
     plugins: [
       cloudflareTest({
         wrangler: { configPath: "./wrangler.toml" },
         miniflare: {
           // FAULTS is the ledger of the sweeps in test/workerd/faults, whose watchdog must find nobody else's rows.
-          d1Databases: [...databases, "FAULTS"],
+          d1Databases: ["DB", "DB_1", "FAULTS"],
           // Beside those of wrangler.toml, which no test comes near: what a test of limits counts with.
           ratelimits: {
             TWO_IN_TEN_SECONDS: { namespace_id: "2", simple: { limit: 2, period: 10 } },
@@ -41,26 +46,38 @@ async function workerdProject(name: string, shards: number) {
       }),
     ],
     test: {
-      name,
+      name: "workerd",
       include: ["test/workerd/**/*.test.ts"],
-      // The sweeps have a ledger of their own, and one shard.
-      exclude: shards > 1 ? ["test/workerd/faults/**"] : [],
       setupFiles: ["test/workerd/support/migrate.ts"],
-      // One runtime for all files: every test makes a tenant of its own.
+      // Files share a runtime, one for each core: every test makes a tenant of its own.
       isolate: false,
+      maxWorkers: ALL_CORES,
       ...PATIENT,
     },
   };
 }
 
-/** Small files that wait for a minute. Begun last, as their size would have it, they are what everybody waits for. */
-const LONGEST = ["kills", "backlog", "lane-changes", "outage", "outage-past-lease", "shards", "resolver"].map(
-  (name) => `/e2e/${name}.test.ts`,
-);
+/** Files that take or wait for a minute. Begun last they are what everybody waits for. */
+const LONGEST = [
+  "kills",
+  "lane-changes",
+  "docs-commands",
+  "backlog",
+  "deploy",
+  "start",
+  "lane-limits",
+  "outage",
+  "outage-past-lease",
+  "shards",
+  "resolver",
+].map((name) => `/e2e/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => (LONGEST.some((end) => moduleId.endsWith(end)) ? 0 : 1);
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = LONGEST.findIndex((end) => moduleId.endsWith(end));
+      return place === -1 ? LONGEST.length : place;
+    };
     // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
@@ -72,7 +89,10 @@ export default defineConfig({
     // The Worker's lines for requests and attempts would bury what fails.
     onConsoleLog: (log) => (/"event":"(request|attempt)"/.test(log) ? false : undefined),
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...PATIENT } },
+      // Nothing of theirs outlives a file, so they share a process too.
+      {
+        test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false, maxWorkers: ALL_CORES, ...PATIENT },
+      },
       {
         // The real engine on SQLite and a clock of its own, in Node: thousands of histories where the runtime would run dozens.
         resolve: {
@@ -86,17 +106,20 @@ export default defineConfig({
           ...PATIENT,
         },
       },
-      await workerdProject("workerd", 1),
-      await workerdProject("workerd-shards", 2),
+      await workerdProject(),
       {
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
+          globalSetup: ["test/e2e/support/shared-relays.ts"],
+          setupFiles: ["test/e2e/support/after-each-file.ts"],
+          isolate: false,
           ...PATIENT,
           testTimeout: 400_000,
           hookTimeout: 400_000,
           // They mostly wait: for retries, leases and the watchdog. They come last, and have the machine to themselves.
-          maxWorkers: 4,
+          maxWorkers: 6,
+          maxConcurrency: 20,
           sequence: { groupOrder: 1 },
         },
       },

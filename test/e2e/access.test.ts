@@ -12,7 +12,7 @@ import {
   type TestTenant,
 } from "./support/client.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { OPERATOR_TOKEN, sharedRelay } from "./support/relay-process.ts";
 import { DOCUMENT, ofNothing, STEPS, type IdField, type Ids, type Step } from "./support/walk.ts";
 
 /** Everything a tenant can have, and keys of every scope. */
@@ -22,7 +22,7 @@ interface Scene {
   keys: Record<string, Client>;
 }
 
-let relay: RelayProcess;
+const relay = await sharedRelay();
 let receiver: Receiver;
 /** The tenant that calls, and the one whose ids it has got hold of. */
 let caller: Scene;
@@ -60,12 +60,12 @@ async function createScene(): Promise<Scene> {
 }
 
 beforeAll(async () => {
-  [relay, receiver] = await Promise.all([startRelayProcess(), startReceiver()]);
+  receiver = await startReceiver();
   [caller, owner] = await Promise.all([createScene(), createScene()]);
   nobody = createClient(relay.url, null);
   operator = createClient(relay.url, OPERATOR_TOKEN);
 });
-afterAll(() => Promise.all([relay.stop(), receiver.close()]));
+afterAll(() => receiver.close());
 
 const named = (steps: Step[]) => steps.map((step) => ({ name: step.name, step }));
 const isOfTenant = ({ scopes }: Step) => scopes.length > 0;

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test, type TestContext } from "vitest";
 import { createEndpoint, createTenant, type TestTenant } from "./support/client.ts";
 import { LEASE_PATIENCE_MS } from "./support/eventually.ts";
 import { countFaults, FAULTY_ENTRY, setFaults } from "./support/faults.ts";
@@ -16,7 +16,7 @@ interface Scene {
 }
 
 /** A relay of its own for each test: the watchdog leaves 30 s to a doorbell, and the tests can wait for that together. */
-async function startScene(endpoints: number): Promise<Scene> {
+async function startScene({ onTestFinished }: TestContext, endpoints: number): Promise<Scene> {
   const relay = await startRelayProcess({ env: { HOOKLANE_ENTRY: FAULTY_ENTRY } });
   const receiver = await startReceiver();
   onTestFinished(async () => void (await Promise.all([relay.stop(), receiver.close()])));
@@ -26,8 +26,8 @@ async function startScene(endpoints: number): Promise<Scene> {
 }
 
 describe.concurrent("while the queues are away", () => {
-  test("what was published while the queue lost every message arrives through the watchdog", async () => {
-    const scene = await startScene(1);
+  test("what was published while the queue lost every message arrives through the watchdog", async (context) => {
+    const scene = await startScene(context, 1);
     const { relay, receiver, tenant } = scene;
     await setFaults(relay.url, { queues: "lost" });
     await publishMany(tenant, 300);
@@ -38,8 +38,8 @@ describe.concurrent("while the queues are away", () => {
     await expectAllDelivered(scene, 300);
   });
 
-  test("12,000 deliveries arrive through the watchdog while the queue refuses every send, and no publish fails for it", async () => {
-    const scene = await startScene(ENDPOINTS);
+  test("12,000 deliveries arrive through the watchdog while the queue refuses every send, and no publish fails for it", async (context) => {
+    const scene = await startScene(context, ENDPOINTS);
     const { relay, receiver, tenant } = scene;
     await setFaults(relay.url, { queues: "refused" });
     const startedAt = Date.now();

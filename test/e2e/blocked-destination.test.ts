@@ -10,7 +10,7 @@ import {
   terminalDelivery,
 } from "./support/client.ts";
 import { FAULTY_ENTRY, writeLedger } from "./support/faults.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 
 let relay: RelayProcess;
 let server: Server;
@@ -62,11 +62,10 @@ test("a private URL that was written straight into the ledger ends every deliver
 });
 
 test("the listener of this file does see what is sent to it", async () => {
-  const open = await startRelayProcess();
+  const open = await sharedRelay();
   const tenant = await createTenant(open.url);
   await createEndpoint(tenant, { url: `http://127.0.0.1:${port}/hook`, retry_policy: { delays_seconds: [3600] } });
   const { deliveries } = await publish(tenant);
   await deliveryWhen(tenant, deliveries[0].id, ({ last_error_class }) => last_error_class !== null);
   expect(connections).toBeGreaterThan(0);
-  await open.stop();
 });

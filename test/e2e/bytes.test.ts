@@ -1,16 +1,12 @@
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEndpoint, createTenant, expectStatus, type TestTenant } from "./support/client.ts";
 import { fetchApi } from "./support/conformance.ts";
 import { startReceiver, type Received, type Receiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 import { isSignedBy, verifyJson } from "./support/signature.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 interface Consumer {
   tenant: TestTenant;

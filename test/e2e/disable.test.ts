@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createEndpoint, createTenant, expectStatus, listAll, publish, terminalDelivery } from "./support/client.ts";
 import { LEASE_PATIENCE_MS } from "./support/eventually.ts";
 import { act, failedOnce, holding, readDelivery } from "./support/lanes.ts";
 import { withReceiver, type Received } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 /** Something that comes about from outside. */
 function signal(): { arrived: Promise<void>; give: () => void } {

@@ -11,7 +11,7 @@ import { mismatch } from "./support/docs/shown.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { CASES, toLine } from "./support/receiving/cases.ts";
 import { LANGUAGES } from "./support/receiving/languages.ts";
-import { freePort, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { freePort, sharedRelay, type SharedRelay } from "./support/relay-process.ts";
 
 const page = readDoc("docs/receiving.md");
 const drivers = resolve(import.meta.dirname, "support/receiving");
@@ -62,11 +62,10 @@ describe("the page's verify accepts what is genuine and fresh, and refuses all e
 });
 
 describe("beside a relay", () => {
-  let relay: RelayProcess;
+  let relay: SharedRelay;
   beforeAll(async () => {
-    relay = await startRelayProcess();
+    relay = await sharedRelay();
   });
-  afterAll(() => relay.stop());
 
   test("a request has the headers and the body that are shown", () =>
     withReceiver(async (receiver) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -8,15 +8,13 @@ import {
   terminalDelivery,
 } from "./support/client.ts";
 import { withReceiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { startRelayProcess, sharedRelay } from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
 
 const SECRET = "Bearer swordfish-4711";
 
-let relay: RelayProcess;
-beforeAll(async () => void (relay = await startRelayProcess()));
-afterAll(async () => {
-  await relay.stop();
+const relay = await sharedRelay();
+afterAll(() => {
   // Whatever the tests of this file did.
   expect(relay.printed()).not.toContain("swordfish");
 });

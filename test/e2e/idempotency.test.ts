@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEndpoint, createTenant, expectStatus, listAll, publish, terminalDelivery } from "./support/client.ts";
 import { fetchApi } from "./support/conformance.ts";
 import { withReceiver } from "./support/receiver.ts";
-import { createStateDir, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { createStateDir, startRelayProcess, sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const ORDER = { type: "order.created", source: "orders", payload: { id: 1 }, idempotency_key: "order-1" };
 

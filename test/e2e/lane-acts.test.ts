@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -22,13 +22,9 @@ import {
   SLOW_RETRY,
 } from "./support/lanes.ts";
 import { withReceiver, type Handler, type Receiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 interface Scene {
   tenant: TestTenant;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -26,19 +26,15 @@ import {
 import { LEASE_PATIENCE_MS } from "./support/eventually.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { inTime, shortestSpanMs } from "./support/rate.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 import { sleep } from "./support/sleep.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const at = (time: string) => Date.parse(time);
 const waitedMs = ({ created_at, scheduled_at }: any) => at(scheduled_at) - at(created_at);
 
-describe("a concurrency cap", () => {
+describe.concurrent("a concurrency cap", () => {
   test.each([{ ordering_mode: "unordered" }, { ordering_mode: "keyed" }])("is used up and never passed: %j", (mode) =>
     withReceiver(async (receiver) => {
       const CAP = 3;
@@ -120,7 +116,7 @@ describe("a concurrency cap", () => {
     }));
 });
 
-describe("a rate", () => {
+describe.concurrent("a rate", () => {
   const RATE = 20;
   const EVENTS = 200;
 
@@ -192,8 +188,8 @@ describe("a rate", () => {
     }));
 });
 
-describe("scheduled_at", () => {
-  test.concurrent("comes after what a delivery of a strict lane waited for: the head before it, and a pause", () =>
+describe.concurrent("scheduled_at", () => {
+  test("comes after what a delivery of a strict lane waited for: the head before it, and a pause", () =>
     withReceiver(async (receiver) => {
       const gate = holding();
       const answer = answeringAfter(400);
@@ -216,7 +212,7 @@ describe("scheduled_at", () => {
     }));
 });
 
-describe("the age clock", () => {
+describe.concurrent("the age clock", () => {
   const FAILING_SLOWLY = {
     delays_seconds: [0.2],
     jitter: 0,
@@ -225,7 +221,7 @@ describe("the age clock", () => {
     same_error_limit: 50,
   };
 
-  test.concurrent("does not run while a delivery waits behind others", () =>
+  test("does not run while a delivery waits behind others", () =>
     withReceiver(async (receiver) => {
       receiver.handle(answering((n, times) => (n < 2 || times === 1 ? 500 : 200)));
       const tenant = await createTenant(relay.url);
@@ -242,7 +238,7 @@ describe("the age clock", () => {
       expect(waitedMs(third)).toBeGreaterThanOrEqual(10_000);
     }));
 
-  test.concurrent.each(["strict", "unordered"])(
+  test.each(["strict", "unordered"])(
     "stands still during a pause and begins anew with the resume: %s",
     (ordering_mode) =>
       withReceiver(async (receiver) => {
@@ -268,7 +264,7 @@ describe("the age clock", () => {
       }),
   );
 
-  test.concurrent("runs while an endpoint is disabled: what is held too long expires, and the next is delivered", () =>
+  test("runs while an endpoint is disabled: what is held too long expires, and the next is delivered", () =>
     withReceiver(async (receiver) => {
       receiver.handle(answering((n) => (n === 0 ? 500 : 200)));
       const tenant = await createTenant(relay.url);
@@ -284,7 +280,7 @@ describe("the age clock", () => {
       expect(await second).toMatchObject({ status: "succeeded" });
     }));
 
-  test.concurrent("ends a head that waits for a later retry when its age is up, and not when that is due", () =>
+  test("ends a head that waits for a later retry when its age is up, and not when that is due", () =>
     withReceiver(async (receiver) => {
       receiver.handle(answering((n) => (n === 0 ? 500 : 200)));
       const tenant = await createTenant(relay.url);
@@ -300,11 +296,11 @@ describe("the age clock", () => {
     }));
 });
 
-describe("max_head_hold_seconds", () => {
+describe.concurrent("max_head_hold_seconds", () => {
   const HOLD = { ordering_mode: "strict", max_head_hold_seconds: 5, retry_policy: SLOW_RETRY };
   const onlyFirstFails = () => answering((n) => (n === 0 ? 500 : 200));
 
-  test.concurrent("ends a head that has held up its lane for so long, which then goes on", () =>
+  test("ends a head that has held up its lane for so long, which then goes on", () =>
     withReceiver(async (receiver) => {
       receiver.handle(onlyFirstFails());
       const tenant = await createTenant(relay.url);
@@ -317,7 +313,7 @@ describe("max_head_hold_seconds", () => {
       expect(receiver.received.map(numberOf)).toEqual([0, 1, 2]);
     }));
 
-  test.concurrent("stops the lane where dead heads do", () =>
+  test("stops the lane where dead heads do", () =>
     withReceiver(async (receiver) => {
       receiver.handle(onlyFirstFails());
       const tenant = await createTenant(relay.url);
@@ -332,7 +328,7 @@ describe("max_head_hold_seconds", () => {
       expect(receiver.received.map(numberOf)).toEqual([0]);
     }));
 
-  test.concurrent("does not run during a pause", () =>
+  test("does not run during a pause", () =>
     withReceiver(async (receiver) => {
       receiver.handle(onlyFirstFails());
       const tenant = await createTenant(relay.url);
@@ -349,7 +345,7 @@ describe("max_head_hold_seconds", () => {
       expect(at(head.terminal_at) - resumedAt).toBeGreaterThanOrEqual(5_000);
     }));
 
-  test.concurrent("set on a head that waits already ends it in time", () =>
+  test("set on a head that waits already ends it in time", () =>
     withReceiver(async (receiver) => {
       receiver.handle(onlyFirstFails());
       const tenant = await createTenant(relay.url);

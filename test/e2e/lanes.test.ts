@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createEndpoint, createTenant, publish, terminalDelivery } from "./support/client.ts";
 import {
   act,
@@ -15,13 +15,9 @@ import {
   SLOW_RETRY,
 } from "./support/lanes.ts";
 import { withReceiver, type Received } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 test("strict: fifty events arrive in order though the first fails three times and the seventh once, one at a time", () =>
   withReceiver((receiver) =>

@@ -9,18 +9,18 @@ import {
   type TestTenant,
 } from "./support/client.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
+const relay = await sharedRelay();
 let receiver: Receiver;
 beforeAll(async () => {
-  [relay, receiver] = await Promise.all([startRelayProcess(), startReceiver()]);
+  receiver = await startReceiver();
   receiver.handle(({ path }, response) => {
     response.statusCode = path === "/refusing" ? 400 : 200;
     response.end();
   });
 });
-afterAll(() => Promise.all([relay.stop(), receiver.close()]));
+afterAll(() => receiver.close());
 
 /** Twelve events of three types from two sources, to an endpoint that takes them and one that refuses; some replayed. */
 async function createHistory(): Promise<{ tenant: TestTenant; events: any[]; deliveries: any[] }> {

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createEndpoint, createTenant, expectStatus, listAll, type Client, type TestTenant } from "./support/client.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
+const relay = await sharedRelay();
 let tenant: TestTenant;
 let ids: { endpoint: string; subscription: string };
 beforeAll(async () => {
-  relay = await startRelayProcess();
   tenant = await createTenant(relay.url);
   const { id, subscriptionId } = await createEndpoint(tenant, { url: "http://127.0.0.1:9" }, "nothing");
   ids = { endpoint: id, subscription: subscriptionId };
 });
-afterAll(() => relay.stop());
 
 const ENDPOINT_FIELDS: [field: string, value: unknown][] = [["payload_format", "cloudevents"]];
 const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [

@@ -1,17 +1,15 @@
 import { request } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createClient, createTenant, eventually, expectStatus, publish, type TestTenant } from "./support/client.ts";
-import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { OPERATOR_TOKEN, sharedRelay } from "./support/relay-process.ts";
 import { signHeaders } from "./support/signer.ts";
 import { DOCUMENT } from "./support/walk.ts";
 
-let relay: RelayProcess;
+const relay = await sharedRelay();
 let tenant: TestTenant;
 beforeAll(async () => {
-  relay = await startRelayProcess();
   tenant = await createTenant(relay.url);
 });
-afterAll(() => relay.stop());
 
 /** Everyone there is: what is no route is so for all of them. */
 const callers = () => [null, "garbage", tenant.adminKey, OPERATOR_TOKEN].map((token) => createClient(relay.url, token));

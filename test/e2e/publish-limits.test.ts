@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, createTenant, eventually, listAll, type Client } from "./support/client.ts";
-import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { OPERATOR_TOKEN, sharedRelay, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { sleep } from "./support/sleep.ts";
 
 const PERIOD_MS = 10_000;
@@ -69,9 +69,8 @@ test("a key that publishes too fast hears 429 by every route, nobody else does, 
 });
 
 test("on one's own machine nothing is limited unless the environment says so", async () => {
-  const unlimited = await startRelayProcess();
+  const unlimited = await sharedRelay();
   const tenant = await createTenant(unlimited.url);
   const answers = await Promise.all(Array.from({ length: 30 }, () => publish(tenant.admin)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
-  await unlimited.stop();
 });

@@ -9,14 +9,14 @@ import {
   type TestTenant,
 } from "./support/client.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { OPERATOR_TOKEN, sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
+const relay = await sharedRelay();
 let receiver: Receiver;
 beforeAll(async () => {
-  [relay, receiver] = await Promise.all([startRelayProcess(), startReceiver()]);
+  receiver = await startReceiver();
 });
-afterAll(() => Promise.all([relay.stop(), receiver.close()]));
+afterAll(() => receiver.close());
 
 const EVENT = { type: "order.created", source: "orders", payload: 1 };
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -9,14 +9,10 @@ import {
 } from "./support/client.ts";
 import { failedOnce, readDelivery } from "./support/lanes.ts";
 import { withReceiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 import { isSignedBy } from "./support/signature.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const replay = ({ admin }: TestTenant, id: string, body?: unknown) =>
   expectStatus(202, admin.post(`/v1/deliveries/${id}/replay`, body));

@@ -1,15 +1,11 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startReceiver, type Handler } from "./support/receiver.ts";
 import { firstAttempt } from "./support/first-attempt.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const deliverOnce = (handler: Handler, settings?: Record<string, unknown>) =>
   firstAttempt(relay.url, handler, settings);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -8,14 +8,10 @@ import {
   terminalDelivery,
 } from "./support/client.ts";
 import { withReceiver, type Handler } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const failing: Handler = (_, response) => void response.writeHead(500).end("no");
 const timeOf = (time: string) => Date.parse(time);

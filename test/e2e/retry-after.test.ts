@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createEndpoint, createTenant, publish } from "./support/client.ts";
 import { firstAttempt } from "./support/first-attempt.ts";
 import { withReceiver, type Handler } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 /** How long after the answer the next attempt is due. */
 async function waitMs(header: string, delaySeconds: number, status = 503): Promise<number> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   createEndpoint,
   createTenant,
@@ -9,13 +9,9 @@ import {
 } from "./support/client.ts";
 import { actOn, failedOnce } from "./support/lanes.ts";
 import { withReceiver, type Receiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 /** A delivery that has failed once and would wait for an hour. */
 async function createWaiting(receiver: Receiver): Promise<{ tenant: TestTenant; id: string }> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   createClient,
   createEndpoint,
@@ -10,14 +10,10 @@ import {
   type TestTenant,
 } from "./support/client.ts";
 import { withReceiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 import { isSignedBy, signaturesOf, verifyJson } from "./support/signature.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const rotate = ({ admin }: TestTenant, endpointId: string, body?: unknown) =>
   admin.post(`/v1/endpoints/${endpointId}/secrets/rotate`, body);

@@ -1,21 +1,15 @@
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { createEndpoint, expectStatus } from "./support/client.ts";
 import { BODY, producersAt } from "./support/producers.ts";
 import { withReceiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 import { verifyJson } from "./support/signature.ts";
 import { signHeaders, signRawHeaders } from "./support/signer.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-const { createProducer, rotate, send, publish, eventsOf, expectNoKeyPrinted } = producersAt(() => relay);
-afterAll(async () => {
-  await relay.stop();
-  expectNoKeyPrinted();
-});
+const relay = await sharedRelay();
+const { createProducer, rotate, send, publish, eventsOf, expectNoKeyPrinted } = producersAt(relay);
+afterAll(expectNoKeyPrinted);
 
 describe("a producer that signs with a Standard Webhooks library needs no token", () => {
   test("one event, its payload byte for byte; webhook-id is its idempotency key", () =>

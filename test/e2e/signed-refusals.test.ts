@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { createClient, expectStatus, type Answer } from "./support/client.ts";
 import { BODY, producersAt } from "./support/producers.ts";
-import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { OPERATOR_TOKEN, sharedRelay } from "./support/relay-process.ts";
 import { signHeaders, signRawHeaders } from "./support/signer.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-const { createProducer, createSigner, send, publish, eventsOf, expectNoKeyPrinted } = producersAt(() => relay);
-afterAll(async () => {
-  await relay.stop();
-  expectNoKeyPrinted();
-});
+const relay = await sharedRelay();
+const { createProducer, createSigner, send, publish, eventsOf, expectNoKeyPrinted } = producersAt(relay);
+afterAll(expectNoKeyPrinted);
 
 /** A 401 whose words say nothing of the ledger: the same for every source. */
 async function expectRefused(answer: Promise<Answer>): Promise<unknown> {

@@ -2,16 +2,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Webhook } from "standardwebhooks";
 import { createEndpoint, createTenant, expectStatus, terminalDelivery } from "./support/client.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
+const relay = await sharedRelay();
 let receiver: Receiver;
 beforeAll(async () => {
-  [relay, receiver] = await Promise.all([startRelayProcess(), startReceiver()]);
+  receiver = await startReceiver();
 });
-afterAll(async () => {
-  await Promise.all([relay.stop(), receiver.close()]);
-});
+afterAll(() => receiver.close());
 
 test("an event is delivered once, signed, and its attempt is on record", async () => {
   const tenant = await createTenant(relay.url);

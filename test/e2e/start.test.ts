@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   createClient,
   createEndpoint,
@@ -28,9 +28,13 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.close());
 
-async function start(options: StartOptions = {}) {
+const started: RelayProcess[] = [];
+afterAll(async () => void (await Promise.all(started.map((relay) => relay.stop()))));
+
+// Side by side: each has a relay, and mostly waits for it to start.
+async function start(options: StartOptions = {}): Promise<RelayProcess> {
   const relay = await startRelayProcess(options);
-  onTestFinished(async () => void (await relay.stop()));
+  started.push(relay);
   return relay;
 }
 
@@ -46,7 +50,7 @@ function npmStart(): StartOptions {
   };
 }
 
-test("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
+test.concurrent("npm start runs it with the Node that npm itself has, and SIGTERM to npm ends all of it", async () => {
   const relay = await start(npmStart());
   expect(relay.url).toMatch(/^http:\/\/localhost:\d+$/);
   expect(await expectStatus(200, createClient(relay.url, null).get("/health"))).toEqual({ status: "ok" });
@@ -60,15 +64,18 @@ test("npm start runs it with the Node that npm itself has, and SIGTERM to npm en
   await groupEnded(relay.group);
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with exit code 0 and no process left", async (signal) => {
-  const relay = await start();
-  expect(runningInGroup(relay.group).join("\n")).toContain("workerd");
-  expect(await relay.stop(signal)).toBe(0);
-  await groupEnded(relay.group);
-  await expect(fetch(`${relay.url}/health`)).rejects.toThrow();
-});
+test.concurrent.each(["SIGTERM", "SIGINT"] as const)(
+  "%s ends it with exit code 0 and no process left",
+  async (signal) => {
+    const relay = await start();
+    expect(runningInGroup(relay.group).join("\n")).toContain("workerd");
+    expect(await relay.stop(signal)).toBe(0);
+    await groupEnded(relay.group);
+    await expect(fetch(`${relay.url}/health`)).rejects.toThrow();
+  },
+);
 
-test("a restart keeps events, idempotency keys, API keys and signing secrets", async () => {
+test.concurrent("a restart keeps events, idempotency keys, API keys and signing secrets", async () => {
   const first = await start();
   const tenant = await createTenant(first.url);
   const endpoint = await createEndpoint(tenant, { url: receiver.url });
@@ -94,7 +101,7 @@ test("a restart keeps events, idempotency keys, API keys and signing secrets", a
   expect(verifyJson(endpoint.secret, request)).toMatchObject({ id: next.id, payload: order.payload });
 });
 
-test("settings come from the environment, and without them the local defaults hold", async () => {
+test.concurrent("settings come from the environment, and without them the local defaults hold", async () => {
   const stateDir = createStateDir();
   const url = "http://127.0.0.1:9/hook";
   const byDefault = await start({ stateDir, env: { OPERATOR_TOKEN: undefined } });
@@ -116,7 +123,7 @@ test("settings come from the environment, and without them the local defaults ho
   await expectStatus(201, own.post("/v1/endpoints", { url: "https://example.com/hook" }, asTenant));
 });
 
-test.each([
+test.concurrent.each([
   [{ PORT: "abc" }, "PORT must be a whole number"],
   [{ HOOKLANE_SHARDS: "0" }, "HOOKLANE_SHARDS must be a whole number"],
   [{ SECRETS_KEY: "garbage" }, "SECRETS_KEY: must be id:base64 of 32 bytes"],
@@ -125,12 +132,12 @@ test.each([
   await expect(startRelayProcess({ env })).rejects.toThrow(new RegExp(`exited with 1:\\s+.*${message}[^\\n]*\\s*$`));
 });
 
-test("a port that is taken is said, and ends the start", async () => {
+test.concurrent("a port that is taken is said, and ends the start", async () => {
   const { port } = new URL(receiver.url);
   await expect(startRelayProcess({ port: Number(port) })).rejects.toThrow(/exited with [1-9].*in use/s);
 });
 
-test("a state folder is one relay's: a second is refused and told why, and neither a stop nor a crash leaves it locked", async () => {
+test.concurrent("a state folder is one relay's: a second is refused and told why, and neither a stop nor a crash leaves it locked", async () => {
   const first = await startRelayProcess();
   const { stateDir } = first;
   await expect(startRelayProcess({ stateDir })).rejects.toThrow(/exited with [1-9].*has the state folder/s);

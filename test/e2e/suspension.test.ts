@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   createClient,
   createEndpoint,
@@ -13,13 +13,9 @@ import { eventually } from "./support/eventually.ts";
 import { numberOf, QUICK_RETRY, readLane } from "./support/lanes.ts";
 import { readDeliveries } from "./support/many.ts";
 import { withReceiver, type Receiver } from "./support/receiver.ts";
-import { OPERATOR_TOKEN, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { OPERATOR_TOKEN, sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const setStatus = (tenant: TestTenant, status: "suspended" | "active") =>
   expectStatus(200, createClient(relay.url, OPERATOR_TOKEN).call("PATCH", `/v1/tenants/${tenant.id}`, { status }));

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Webhook } from "standardwebhooks";
 import { createEndpoint, createTenant, expectStatus, listAll } from "./support/client.ts";
 import { act, numberOf, publishNumbered, readDelivery, readLane } from "./support/lanes.ts";
 import { withReceiver } from "./support/receiver.ts";
-import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 test.concurrent("a test of a paused, ordered endpoint arrives at once, signed, and what waits stays where it is", () =>
   withReceiver(async (receiver) => {

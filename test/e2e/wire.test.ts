@@ -2,17 +2,13 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEndpoint, createTenant, publish, terminalDelivery } from "./support/client.ts";
 import { firstAttempt, firstAttemptAt } from "./support/first-attempt.ts";
 import { withReceiver, type Handler } from "./support/receiver.ts";
-import { freePort, startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
+import { freePort, sharedRelay } from "./support/relay-process.ts";
 
-let relay: RelayProcess;
-beforeAll(async () => {
-  relay = await startRelayProcess();
-});
-afterAll(() => relay.stop());
+const relay = await sharedRelay();
 
 const MIB = 1024 * 1024;
 const sha256 = (body: string | Buffer) => createHash("sha256").update(body).digest("hex");

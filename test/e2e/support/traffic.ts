@@ -50,7 +50,7 @@ const MAX_AHEAD = 200;
  * Several producers in parallel, `perSecond` events in all, each published after the one before was acknowledged and with
  * its producer as ordering key; and a receiver that now and then fails a first attempt.
  */
-export function startTraffic(tenant: TestTenant, receiver: Receiver, perSecond = 100, producers = 5): Traffic {
+export function startTraffic(tenant: TestTenant, receiver: Receiver, perSecond: number, producers = 5): Traffic {
   const published: Published[] = [];
   const visits: Visit[] = [];
   const arrived = new Set<string>();
