@@ -1,7 +1,15 @@
 import { disablesAt } from "./failing-clock.ts";
 import { formatTime } from "./timestamps.ts";
 
-export const HEALTH_STATES = ["unknown", "healthy", "degraded", "failing", "paused", "disabled"] as const;
+export const HEALTH_STATES = [
+  "unknown",
+  "healthy",
+  "degraded",
+  "failing",
+  "quarantined",
+  "paused",
+  "disabled",
+] as const;
 export type HealthState = (typeof HEALTH_STATES)[number];
 
 /** An answered attempt that says something of its endpoint: neither a fault of ours nor a test. */
@@ -19,6 +27,7 @@ export interface HealthEndpoint {
   suspendedAt: number | null;
   disabledAt: number | null;
   disabledReason: string | null;
+  quarantinedAt: number | null;
   failingSince: number | null;
   disableAfterFailingSeconds: number | null;
 }
@@ -82,9 +91,9 @@ export function judgeHealth(attempts: readonly HealthAttempt[], endpoint: Health
 
 type Judgement = Pick<Health, "state" | "why">;
 
-/** Why nothing is sent, whatever attempts said before; the first that holds. One more kind of it, a quarantine, goes here. */
+/** Why nothing is sent, or little, whatever attempts said before; the first that holds. */
 function standing(endpoint: HealthEndpoint): Judgement | null {
-  const { disabledAt, suspendedAt, pausedAt } = endpoint;
+  const { disabledAt, suspendedAt, pausedAt, quarantinedAt } = endpoint;
   if (disabledAt !== null) {
     return { state: "disabled", why: `Disabled since ${formatTime(disabledAt)}, ${disabledBecause(endpoint)}.` };
   }
@@ -92,6 +101,13 @@ function standing(endpoint: HealthEndpoint): Judgement | null {
     return { state: "paused", why: `The tenant is suspended since ${formatTime(suspendedAt)}: nothing is sent.` };
   }
   if (pausedAt !== null) return { state: "paused", why: `Paused since ${formatTime(pausedAt)}: nothing is sent.` };
+  if (quarantinedAt !== null) {
+    const since = formatTime(quarantinedAt);
+    return {
+      state: "quarantined",
+      why: `It hangs: in quarantine since ${since}, tried with few requests at once until it answers.`,
+    };
+  }
   return null;
 }
 

@@ -66,7 +66,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   failing_since:
     "Since when it has had nothing but failures; null while its last answer was a success, or there was none.",
   disable_after_failing_seconds: "How long it may have nothing but failures before it is disabled; null: for ever.",
-  "EndpointHealth.state": "The first that holds: `disabled`, `paused`, `unknown`, `failing`, `degraded`, `healthy`.",
+  "EndpointHealth.state":
+    "The first that holds: `disabled`, `paused`, `quarantined`, `unknown`, `failing`, `degraded`, `healthy`.",
   why: "The same in a sentence.",
   window: "What it is computed from: how many attempts, and when the requests of the oldest and the newest began.",
   "HealthWindow.attempts": "At most 100. Faults of the relay and test sends are not among them.",

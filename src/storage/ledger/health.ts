@@ -51,7 +51,7 @@ export function createHealthLedger(db: D1Database) {
         db
           .prepare(
             `select ep.paused_at, iif(t.status = 'active', null, coalesce(t.suspended_at, 0)) as suspended_at, ep.disabled_at,
-               ep.disabled_reason, ep.failing_since, ep.disable_after_failing_seconds
+               ep.disabled_reason, ep.quarantined_at, ep.failing_since, ep.disable_after_failing_seconds
              from endpoint ep cross join tenant t on t.id = ep.tenant_id
              where ep.tenant_id = ? and ep.id = ? and ep.deleted_at is null`,
           )
@@ -110,6 +110,7 @@ export function createHealthLedger(db: D1Database) {
         endpoint: {
           pausedAt: endpoint["paused_at"],
           suspendedAt: endpoint["suspended_at"],
+          quarantinedAt: endpoint["quarantined_at"],
           disabledAt: endpoint["disabled_at"],
           disabledReason: endpoint["disabled_reason"],
           failingSince: endpoint["failing_since"],

@@ -10,6 +10,7 @@ const iso = (minutesAgo: number) => new Date(at(minutesAgo)).toISOString();
 
 const ACTIVE: HealthEndpoint = {
   pausedAt: null,
+  quarantinedAt: null,
   suspendedAt: null,
   disabledAt: null,
   disabledReason: null,
@@ -88,7 +89,18 @@ describe("the state, and why", () => {
       "paused",
       `The tenant is suspended since ${iso(4)}: nothing is sent.`,
     ],
-    ["paused", { pausedAt: at(3) }, "paused", `Paused since ${iso(3)}: nothing is sent.`],
+    [
+      "paused, though in quarantine",
+      { pausedAt: at(3), quarantinedAt: at(2) },
+      "paused",
+      `Paused since ${iso(3)}: nothing is sent.`,
+    ],
+    [
+      "in quarantine",
+      { quarantinedAt: at(2) },
+      "quarantined",
+      `It hangs: in quarantine since ${iso(2)}, tried with few requests at once until it answers.`,
+    ],
   ])("what it stands still by comes first: %s", (_name, endpoint, state, why) => {
     for (const signs of ["", "+++", "-----"]) expect(judge(signs, endpoint)).toMatchObject({ state, why });
   });
