@@ -59,7 +59,7 @@ const CASES: [title: string, first: Settings, changes: (Settings | typeof MOVE)[
 
 const EVENTS_BETWEEN = 50;
 
-describe.concurrent("a change under traffic loses, doubles and passes nothing, and holds from its answer on", () => {
+describe("a change under traffic loses, doubles and passes nothing, and holds from its answer on", () => {
   test.each(CASES)("%s", (_, { path = "/a", ...first }, changes) =>
     withReceiver(async (receiver) => {
       const tenant = await createTenant(relay.url);
@@ -70,7 +70,7 @@ describe.concurrent("a change under traffic loses, doubles and passes nothing, a
       });
       const { revision } = await expectStatus(200, tenant.admin.get(`/v1/endpoints/${endpoint.id}`));
       const eras: Era[] = [{ revision, settings: { path, ...first }, answeredAtMs: 0 }];
-      // Together they are more than the relay can do. What limits a lane must have something to limit.
+      // What limits a lane must have something to limit.
       const isLimiting = changes.some(
         (change) => change !== MOVE && ("concurrency_cap" in change || "rate_limit_per_second" in change),
       );

@@ -128,7 +128,7 @@ test.concurrent("a delay that reaches past max_age_seconds ends the delivery at 
   withReceiver(async (receiver) => {
     receiver.handle(failing);
     const tenant = await createTenant(relay.url);
-    const retry_policy = { delays_seconds: [3600], max_age_seconds: 5 };
+    const retry_policy = { delays_seconds: [3600], max_age_seconds: 15 };
     await createEndpoint(tenant, { url: receiver.url, retry_policy });
     const { deliveries } = await publish(tenant);
     const delivery = await terminalDelivery(tenant, deliveries[0].id);

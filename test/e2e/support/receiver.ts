@@ -50,6 +50,8 @@ export async function startReceiver(handler: Handler = (_, response) => void res
       await handle(entry, response, request);
     });
   });
+  // One that hung up after five idle seconds would now and then do so just as a slow relay sends its next request.
+  server.keepAliveTimeout = 0;
   server.on("connection", (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
