@@ -103,6 +103,7 @@ export default defineConfig({
           include: ["test/histories/**/*.test.ts"],
           setupFiles: ["test/histories/support/isolate-memory.ts"],
           globalSetup: ["test/histories/support/totals.ts"],
+          maxWorkers: ALL_CORES,
           ...PATIENT,
         },
       },
