@@ -38,7 +38,7 @@ export function createCloseLedger(db: D1Database, bell: OutboxBell = () => {}) {
     /**
      * Closes attempts and moves their deliveries in one batch; done twice it changes nothing. An attempt is closed while
      * it is open or `abandoned`, token or not. A delivery moves where the token is its own; a recorded success ends any
-     * delivery that is still open (rule 7).
+     * delivery that is still open.
      */
     async closeAttempts(closings: Closing[]): Promise<void> {
       ringFor(bell, await db.batch(closings.flatMap((closing) => closingStatements(db, closing))));
