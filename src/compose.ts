@@ -151,7 +151,6 @@ export function composeDeliver(
     ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
     ...createFanOutLedger(db),
-    giveBack: createLaneLedger(db).giveBack,
     listRecentAnswers: (...asked) => within(CLOSE_LIMIT_MS, close.listRecentAnswers(...asked)),
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
     getPayload: bounded(createPayloadStore(env.PAYLOADS)).getPayload,
