@@ -1,6 +1,7 @@
 import type { TestTenant } from "../client.ts";
 import { sleep } from "../sleep.ts";
-import { createRandom, wholeNumber } from "./random.ts";
+import { createRandom } from "../../../support/random.ts";
+import { wholeNumber } from "./random.ts";
 import { owedOf, typeFor, type OrderTarget } from "./receiving.ts";
 import type { Published } from "./verdict.ts";
 
