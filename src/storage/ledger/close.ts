@@ -175,8 +175,8 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
 }
 
 /**
- * Where nothing orders a lane, what has failed stands behind all that has not been tried: one row more, and none where its key
- * is another. A statement of its own, since one that names the key pays for its index whatever the key was.
+ * Where nothing orders a lane, what has failed stands behind all that has not been tried: two rows more, and none where its
+ * key is another. A statement of its own, since one that names the key pays for its index whatever the key was.
  */
 function standBehind(db: D1Database, { tenantId, eventId, endpointId, replayNo, attemptNumber }: Closing) {
   return db
