@@ -12,7 +12,7 @@ import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
 import { bounded, within } from "./compose/bounded.ts";
 import { destinationRules, hostCheck } from "./compose/destinations.ts";
-import { awaitReports, createDoorbells, watchdog } from "./compose/doorbells.ts";
+import { awaitReports, createDoorbells, reportsUntil } from "./compose/doorbells.ts";
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
 import { publishConfigsOf } from "./compose/publish-configs.ts";
 import { isolate, runtime } from "./compose/runtime.ts";
@@ -54,7 +54,6 @@ const CLOSINGS_PER_BATCH = 50;
 const CLOSE_LIMIT_MS = 10_000;
 /** Beyond a request's deadline, which its sender keeps. Longer than any lease: a success that comes this late still counts. */
 const SENDER_SLACK_MS = 120_000;
-const OBJECT_LIMIT_MS = 5_000;
 /** While the queue refuses, a watchdog's tick waits this long for the attempts it makes itself. */
 const DIRECT_WAIT_MS = 2_000;
 
@@ -151,7 +150,6 @@ export function composeDeliver(
     ...createDoorbells(env, context, shard),
     ...createDeliverLedger(db),
     ...createFanOutLedger(db),
-    giveBack: createLaneLedger(db).giveBack,
     listRecentAnswers: (...asked) => within(CLOSE_LIMIT_MS, close.listRecentAnswers(...asked)),
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
     getPayload: bounded(createPayloadStore(env.PAYLOADS)).getPayload,
@@ -187,7 +185,7 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
     ...composeDeliver(env, context, shard, "lane"),
     ...lane,
     closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
-    reportsUntil: () => within(OBJECT_LIMIT_MS, watchdog(env, shard).reportsUntil()),
+    reportsUntil: () => reportsUntil(env, shard),
     within,
     leaveQuarantine: (place: Place, quarantinedAt) =>
       leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),

@@ -1,3 +1,5 @@
+import { interceptDatabase } from "./intercept-database.ts";
+
 /**
  * A call of a store that never comes back must not keep its caller for ever: a lane would stand still, a watchdog look after
  * nobody, room in memory stay taken. One that takes longer than this is taken to have failed, and may have taken effect all
@@ -27,23 +29,5 @@ export function bounded<T extends object>(store: T): T {
 
 /** A database each of whose trips ends in time. */
 export function boundedDatabase(db: D1Database): D1Database {
-  const real = new WeakMap<object, D1PreparedStatement>();
-
-  function wrap(statement: D1PreparedStatement): D1PreparedStatement {
-    const own = {
-      bind: (...values: unknown[]) => wrap(statement.bind(...values)),
-      first: (...column: [string]) => within(STORE_LIMIT_MS, statement.first(...column)),
-      all: () => within(STORE_LIMIT_MS, statement.all()),
-      run: () => within(STORE_LIMIT_MS, statement.run()),
-      raw: (...options: [{ columnNames: true }]) => within(STORE_LIMIT_MS, statement.raw(...options)),
-    } as D1PreparedStatement;
-    real.set(own, statement);
-    return own;
-  }
-
-  return {
-    prepare: (sql: string) => wrap(db.prepare(sql)),
-    batch: (statements: D1PreparedStatement[]) =>
-      within(STORE_LIMIT_MS, db.batch(statements.map((statement) => real.get(statement)!))),
-  } as D1Database;
+  return interceptDatabase(db, (_, work) => within(STORE_LIMIT_MS, work()));
 }

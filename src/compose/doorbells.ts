@@ -67,7 +67,12 @@ export async function awaitReports(env: Env, shard: string, delaySeconds: number
   );
 }
 
-export function watchdog(env: Env, shard: string) {
+/** Until when reports of attempts may be waiting; 0 when none are known of. Throws when the watchdog does not answer. */
+export function reportsUntil(env: Env, shard: string): Promise<number> {
+  return within(OBJECT_LIMIT_MS, watchdog(env, shard).reportsUntil());
+}
+
+function watchdog(env: Env, shard: string) {
   return env.WATCHDOG.getByName(`watchdog:${shard}`);
 }
 

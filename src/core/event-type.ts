@@ -20,7 +20,7 @@ export function isOperational(eventType: string): boolean {
   return eventType.startsWith(OPERATIONAL_PREFIX);
 }
 
-/** A type a producer may publish: segments of `[A-Za-z0-9_-]` joined by dots, ≤ 128 characters, not the relay's own `hooklane.…`. */
+/** A type a producer may publish: segments of `[A-Za-z0-9_-]` joined by dots, ≤ 128 characters, not under `hooklane.`. */
 export function isEventType(text: string): boolean {
   return text.length <= MAX_LENGTH && !isOperational(text) && text.split(".").every(isSegment);
 }

@@ -25,6 +25,9 @@ export type IdPrefix = "ten" | "src" | "ep" | "sub" | "sec" | "key" | "req";
 /** What a delivery is: this event owes this endpoint a response. `replayNo` is 0 for the first, 1 to 2^30 - 1 for replays. */
 export type DeliveryRef = { eventId: string; endpointId: string; replayNo: number };
 
+/** The key of its row. */
+export type TenantDeliveryRef = DeliveryRef & { tenantId: string };
+
 /** `<prefix>_` and 16 characters. `random` is 10 bytes; any other length is a programming error and throws. */
 export function createId(prefix: IdPrefix, random: Uint8Array): string {
   return `${prefix}_${encodeRandomPart(random)}`;

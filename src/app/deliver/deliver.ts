@@ -1,5 +1,5 @@
 import { decideClaim } from "../../core/claim.ts";
-import { deliveryId, parseDeliveryId, type DeliveryRef } from "../../core/ids.ts";
+import { deliveryId, parseDeliveryId, type TenantDeliveryRef } from "../../core/ids.ts";
 import { isAnswer, type FinalOutcome } from "../../core/outcome.ts";
 import type { Runtime } from "../runtime.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
@@ -9,8 +9,6 @@ import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from ".
 import { makeRequest, type ClaimedAttempt, type SendDeps } from "./send-attempt.ts";
 import { stillClaimed, type StillClaimedDeps } from "./still-claimed.ts";
 import { takeRoom, type TakeRoomDeps } from "./take-room.ts";
-
-type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 
 export interface Claim extends TenantDeliveryRef {
   attemptNumber: number;

@@ -1,6 +1,6 @@
 import { checkHeaderName, headerContext, isHeaderValue, parseStoredHeaders } from "../../core/endpoint-headers.ts";
 import { decodeBase64 } from "../../core/base64.ts";
-import type { DeliveryRef } from "../../core/ids.ts";
+import type { TenantDeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
 import { outboundBody, type OutboundEvent } from "../../core/outbound.ts";
 import type { FinalOutcome } from "../../core/outcome.ts";
@@ -15,8 +15,7 @@ import type { Verdict } from "./check-host.ts";
 import type { PayloadReader } from "./payload-reader.ts";
 
 /** A delivery with all that an attempt needs, as the ledger had it at one moment. */
-export interface LoadedDelivery extends DeliveryRef {
-  tenantId: string;
+export interface LoadedDelivery extends TenantDeliveryRef {
   status: DeliveryStatus;
   attemptCount: number;
   failureCount: number;

@@ -1,6 +1,6 @@
 import { decideAfterAttempt, type NextStep } from "../../core/delivery-end.ts";
 import { clockMark, mayDisable, mayTellOfFailing, type ClockMark } from "../../core/failing-clock.ts";
-import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
+import { deliveryId, type TenantDeliveryRef } from "../../core/ids.ts";
 import { classifyOutcome, type AttemptOutcome } from "../../core/outcome.ts";
 import { comparesAnswers } from "../../core/retry-policy.ts";
 import type { Runtime } from "../runtime.ts";
@@ -8,8 +8,7 @@ import { attemptLine, type AttemptLine } from "./attempt-line.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
 import type { AttemptReport } from "./report.ts";
 
-interface Closing extends DeliveryRef {
-  tenantId: string;
+interface Closing extends TenantDeliveryRef {
   attemptNumber: number;
   token: string;
   attempt: {
@@ -38,11 +37,7 @@ interface PastAnswer {
 
 export interface RecordAttemptDeps extends Pick<Runtime, "random"> {
   closeAttempts(closings: Closing[]): Promise<void>;
-  listRecentAnswers(
-    ref: DeliveryRef & { tenantId: string },
-    attemptNumber: number,
-    limit: number,
-  ): Promise<PastAnswer[]>;
+  listRecentAnswers(ref: TenantDeliveryRef, attemptNumber: number, limit: number): Promise<PastAnswer[]>;
   /** Rings at a lane; never fails, never waits for it. */
   wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
   /** Rings for a retry after a delay; never fails, never waits for the queue. */
@@ -51,7 +46,7 @@ export interface RecordAttemptDeps extends Pick<Runtime, "random"> {
 }
 
 /**
- * Puts an attempt on record and moves its delivery: both halves of the close (rule 7). Throws when the ledger refuses;
+ * Puts an attempt on record and moves its delivery: both halves of the close. Throws when the ledger refuses;
  * doing it again is harmless.
  */
 export async function recordAttempt(deps: RecordAttemptDeps, report: AttemptReport): Promise<void> {

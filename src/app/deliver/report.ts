@@ -1,4 +1,4 @@
-import type { DeliveryRef } from "../../core/ids.ts";
+import type { TenantDeliveryRef } from "../../core/ids.ts";
 import type { WireResult } from "../../core/outcome.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 
@@ -15,8 +15,7 @@ export interface ClaimedState {
  * All there is to know of an attempt that was made, and of the claim it was made under: enough to put it on record later,
  * by anybody, without reading the ledger. Plain JSON, since it may wait in a queue.
  */
-export interface AttemptReport extends DeliveryRef, ClaimedState {
-  tenantId: string;
+export interface AttemptReport extends TenantDeliveryRef, ClaimedState {
   attemptNumber: number;
   token: string;
   /** What the request went to. */

@@ -1,9 +1,8 @@
-import type { DeliveryRef } from "../../core/ids.ts";
+import type { TenantDeliveryRef } from "../../core/ids.ts";
 import type { Runtime } from "../runtime.ts";
 import type { LoadedDelivery } from "./prepare.ts";
 
-interface Claim extends DeliveryRef {
-  tenantId: string;
+interface Claim extends TenantDeliveryRef {
   attemptNumber: number;
   token: string;
   endpointRevision: number;

@@ -80,7 +80,10 @@ export async function findDelivery(
   return delivery;
 }
 
-/** Newest first; of dead letters those that are open, unless asked for all. A page may be short while more follows: `nextCursor` says whether there is more. */
+/**
+ * Newest first; of dead letters those that are open, unless asked for all. A page may be short while more follows: `nextCursor`
+ * says whether there is more.
+ */
 export async function listDeliveries(
   deps: ReadDeliveryDeps,
   principal: Principal,

@@ -29,8 +29,8 @@ export interface ChangeRoutingDeps extends Pick<Runtime, "now"> {
 }
 
 /**
- * The one way in which deliveries move between queues and lanes, or between lanes (architecture §3, rule 8). A quarantine
- * ends with whatever has a lane of its own, and where a URL is given: what hung was the other one.
+ * The one way in which deliveries move between queues and lanes, or between lanes. A quarantine ends with whatever has a lane of
+ * its own, and where a URL is given: what hung was the other one.
  */
 export async function changeRouting(
   deps: ChangeRoutingDeps,

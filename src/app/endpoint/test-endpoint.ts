@@ -1,4 +1,4 @@
-import { createEventIds, deliveryId, type DeliveryRef } from "../../core/ids.ts";
+import { createEventIds, deliveryId, type DeliveryRef, type TenantDeliveryRef } from "../../core/ids.ts";
 import type { Attempt, Delivery, Event } from "../../core/model.ts";
 import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
 import { retentionClassDays, retentionMs } from "../../core/retention.ts";
@@ -80,7 +80,7 @@ export async function testEndpoint(
 
 async function testEvent(
   deps: TestEndpointDeps,
-  { tenantId, eventId }: DeliveryRef & { tenantId: string },
+  { tenantId, eventId }: TenantDeliveryRef,
   { policy }: TestTarget,
   payload: Uint8Array,
   relayRegion: string | null,
@@ -113,11 +113,7 @@ async function testEvent(
 }
 
 /** The delivery as a worker would have loaded it. */
-function testDelivery(
-  ref: DeliveryRef & { tenantId: string },
-  { endpoint, secrets, policy }: TestTarget,
-  event: Event,
-): LoadedDelivery {
+function testDelivery(ref: TenantDeliveryRef, { endpoint, secrets, policy }: TestTarget, event: Event): LoadedDelivery {
   return {
     ...ref,
     status: "pending",

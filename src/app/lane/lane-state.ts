@@ -70,13 +70,13 @@ export interface LaneState {
   /** How its receiver is tried while it is in quarantine, and when it was last asked whether that may end. */
   drain: Drain | null;
   leftAt: number;
-  /** The endpoint's revision when it was last read, when that was last asked while the lane was full, and when it is to be again. */
+  /** The endpoint's revision when it was last read; when that was last asked while the lane was full, and when it will be. */
   revision: number | null;
   lookedAt: number;
   lookAgainAt: number | null;
   /** How long the lease of a request lasts, as the endpoint last said. */
   leaseMs: number;
-  /** Lane keys that somebody else has under way, a former object or queues, and when their leases end. They take room of the cap. */
+  /** Lane keys that a former object or queues have under way, and when their leases end. They take room of the cap. */
   elsewhere: Map<string, number>;
   /** The endpoint's revision, and when, at which that was last asked; null for never. */
   elsewhereAsOf: { revision: number; at: number } | null;
@@ -90,7 +90,7 @@ export interface LaneState {
   spareAt: number | null;
   /** Whether an operator's word stopped it when it was last read. */
   isStanding: boolean;
-  /** Where the walk over a lane of many keys goes on, where its last part began, how far it has come, and when the next may begin. */
+  /** Where the walk over a lane of many keys goes on, where its last part began, how far it is, and when the next may begin. */
   fromKey: string;
   partFrom: string;
   partsWalked: number;

@@ -30,9 +30,10 @@ export interface PublishDeps extends PublishConfigDeps, SettleDeps, Pick<Runtime
 const MAX_RELOADS = 5;
 
 /**
- * Takes events: checked each on its own, payloads in one R2 object, then events and deliveries in one commit (architecture
- * §3, rules 1 to 3), of a large fan-out those that are ordered and a list of the rest. Answers one result an item, in order; when it returns, what it accepted is durable. Two storage trips
- * when the configuration is known. Throws `unavailable` when a store refuses, with nothing acknowledged.
+ * Takes events: checked each on its own, payloads in one R2 object, then events and deliveries in one commit; of a large
+ * fan-out those that are ordered, and a list of the rest. Answers one result an item, in order; when it returns, what it
+ * accepted is durable. Two storage trips when the configuration is known. Throws `unavailable` when a store refuses, with
+ * nothing acknowledged.
  */
 export async function publishEvents(
   deps: PublishDeps,

@@ -1,4 +1,4 @@
-import { deliveryId, firstEventIdAt, type DeliveryRef } from "../../core/ids.ts";
+import { deliveryId, firstEventIdAt, type TenantDeliveryRef } from "../../core/ids.ts";
 import { retentionMs } from "../../core/retention.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { MAX_RING_DELAY_MS, type DeliveryCall } from "../deliver/delivery-call.ts";
@@ -10,7 +10,6 @@ import type { Runtime } from "../runtime.ts";
 import { emptyOutboxes, type EmptyOutboxesDeps, type OutboxWalk } from "./empty-outboxes.ts";
 import { createLaneWalk, wakeLanes, type LaneWalk, type WakeLanesDeps } from "./wake-lanes.ts";
 
-type TenantDeliveryRef = DeliveryRef & { tenantId: string };
 type DueDelivery = TenantDeliveryRef & { attemptCount: number; nextAttemptAt: number };
 
 /** The place of a held delivery in the order in which holds end. */

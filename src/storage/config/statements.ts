@@ -34,7 +34,7 @@ export function afterKey(createdAt: SQLiteColumn, id: SQLiteColumn, after: PageK
   return after ? sql`(${createdAt}, ${id}) < (${after.createdAt}, ${after.id})` : undefined;
 }
 
-/** Whether a tenant has fewer living rows of `table` than `limit`: it stands in the insert, so that many at once fill it exactly. */
+/** Whether a tenant has fewer living rows of `table` than `limit`: part of the insert, so that many at once fill it exactly. */
 export function hasRoom(table: SQLiteTable, isLiving: SQL | undefined, limit: number | SQL): SQL {
   return sql`(select count(*) from ${table} where ${isLiving}) < ${limit}`;
 }

@@ -1,4 +1,4 @@
-import type { TenantDeliveryRef } from "./deliver.ts";
+import type { TenantDeliveryRef } from "../../core/ids.ts";
 import { hasOwnKey } from "./lane-key.ts";
 
 /**
@@ -29,7 +29,7 @@ export function redateNextHead(db: D1Database, ref: TenantDeliveryRef, now: numb
 }
 
 /**
- * Rule 9: written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody; of two that
+ * Written with the end of the head, by what the endpoint's row says then. Keyless deliveries block nobody; of two that
  * were heads together, before their lane became one, each asks for itself. Stands right behind the statement that ends the
  * head, and does nothing where that changed nothing: an end that is told a second time must not stop a lane that was let go on
  * meanwhile.

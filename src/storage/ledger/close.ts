@@ -38,7 +38,7 @@ export function createCloseLedger(db: D1Database, bell: OutboxBell = () => {}) {
     /**
      * Closes attempts and moves their deliveries in one batch; done twice it changes nothing. An attempt is closed while
      * it is open or `abandoned`, token or not. A delivery moves where the token is its own; a recorded success ends any
-     * delivery that is still open (rule 7).
+     * delivery that is still open.
      */
     async closeAttempts(closings: Closing[]): Promise<void> {
       ringFor(bell, await db.batch(closings.flatMap((closing) => closingStatements(db, closing))));
@@ -175,8 +175,8 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
 }
 
 /**
- * Where nothing orders a lane, what has failed stands behind all that has not been tried: one row more, and none where its key
- * is another. A statement of its own, since one that names the key pays for its index whatever the key was.
+ * Where nothing orders a lane, what has failed stands behind all that has not been tried: two rows more, and none where its
+ * key is another. A statement of its own, since one that names the key pays for its index whatever the key was.
  */
 function standBehind(db: D1Database, { tenantId, eventId, endpointId, replayNo, attemptNumber }: Closing) {
   return db

@@ -1,49 +1,13 @@
-import type { DeliveryStatus } from "../../core/model.ts";
-import type { DeliveryRef } from "../../core/ids.ts";
-import type { OutboundEvent } from "../../core/outbound.ts";
-import type { RetryPolicy } from "../../core/retry-policy.ts";
-import { PAUSED_AT, RESUMED_AT } from "./suspension.ts";
+import type { TenantDeliveryRef } from "../../core/ids.ts";
+import {
+  LOADED_COLUMNS,
+  LOADED_JOINS,
+  selectOfEndpoints,
+  toLoadedDelivery,
+  type LoadedDelivery,
+} from "./loaded-delivery.ts";
 
-export type TenantDeliveryRef = DeliveryRef & { tenantId: string };
-
-/** A delivery with all that an attempt needs, as the ledger had it at one moment. */
-export interface LoadedDelivery extends TenantDeliveryRef {
-  status: DeliveryStatus;
-  attemptCount: number;
-  failureCount: number;
-  relayFaultCount: number;
-  nextAttemptAt: number | null;
-  lastAttemptAt: number | null;
-  lockedUntil: number | null;
-  token: string | null;
-  /** Where its age begins; null while its lane has not let it through. */
-  scheduledAt: number | null;
-  expiresAt: number;
-  laneKey: string | null;
-  lanePosition: number | null;
-  holdUntil: number | null;
-  policy: RetryPolicy;
-  event: OutboundEvent & { payloadRef: string; payloadSize: number; payloadSha256: string; payloadErased: boolean };
-  endpoint: {
-    url: string;
-    revision: number;
-    payloadFormat: "envelope" | "raw";
-    headers: string;
-    timeoutMs: number;
-    /** Also while its tenant is suspended. */
-    pausedAt: number | null;
-    resumedAt: number | null;
-    disabledAt: number | null;
-    deletedAt: number | null;
-    route: "queue" | "lane";
-    laneGeneration: number;
-    /** From when on one more failure may disable it; null while nothing does. */
-    disablesAt: number | null;
-    /** Since when it has had nothing but failures. */
-    failingSince: number | null;
-  };
-  secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
-}
+export type { TenantDeliveryRef } from "../../core/ids.ts";
 
 export interface Claim extends TenantDeliveryRef {
   attemptNumber: number;
@@ -55,27 +19,6 @@ export interface Claim extends TenantDeliveryRef {
   relayRegion: string | null;
   leaseMs: number;
 }
-
-/** What an attempt needs of an endpoint `ep` of tenant `t`. */
-export const ENDPOINT_COLUMNS = `ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
-  ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at, ep.route, ep.lane_generation,
-  ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
-
-/** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
-export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
-  d.failure_count, d.relay_fault_count, d.next_attempt_at, d.last_attempt_at, d.locked_until, d.token,
-  coalesce(d.scheduled_at, iif(d.lane_key is null or d.hold_until is not null, d.created_at, null)) as scheduled_at,
-  d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
-  e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
-  e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
-  hex(e.payload_sha256) as payload_sha256, e.payload_erased_at, s.name as source_name,
-  ${ENDPOINT_COLUMNS}`;
-
-export const LOADED_JOINS = `cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
-  cross join source s on s.tenant_id = e.tenant_id and s.id = e.source_id
-  cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
-  cross join tenant t on t.id = d.tenant_id
-  cross join retry_policy p on p.tenant_id = d.tenant_id and p.id = d.retry_policy_id`;
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 
@@ -116,7 +59,36 @@ export function createDeliverLedger(db: D1Database) {
       return new Set(results.flatMap(({ results: rows }) => rows.map(({ token }) => token)));
     },
 
-    /** Holds deliveries whose endpoint is paused or disabled, or their tenant suspended: out of the due index, until it goes on or their time is up. */
+    /**
+     * Takes a claim back under which no request was made. Its attempt goes with it: on record are requests. A claim that has
+     * been taken over, closed or abandoned meanwhile stays as it is.
+     */
+    async giveBack(claim: Claim, now: number): Promise<void> {
+      const key = [claim.tenantId, claim.eventId, claim.endpointId, claim.replayNo, claim.token, claim.attemptNumber];
+      const isMine = `status = 'processing' and token = ?5 and attempt_count = ?6`;
+      await db.batch([
+        db
+          .prepare(
+            `delete from attempt where ${KEY} and attempt_number = ?6 and outcome_class is null
+               and exists (select 1 from delivery where ${KEY} and ${isMine})`,
+          )
+          .bind(...key),
+        db
+          .prepare(
+            `update delivery set status = 'pending', token = null, locked_until = null, attempt_count = ?6 - 1,
+               next_attempt_at = ?7, last_attempt_at = (select a.requested_at from attempt a
+                 where a.tenant_id = ?1 and a.event_id = ?2 and a.endpoint_id = ?3 and a.replay_no = ?4
+                   and a.attempt_number = ?6 - 1)
+             where ${KEY} and ${isMine}`,
+          )
+          .bind(...key, now),
+      ]);
+    },
+
+    /**
+     * Holds deliveries whose endpoint is paused or disabled, or their tenant suspended: out of the due index, until it goes on or
+     * their time is up.
+     */
     async holdDeliveries(holds: (TenantDeliveryRef & { holdUntil: number })[]): Promise<void> {
       await db.batch(
         holds.map(({ tenantId, eventId, endpointId, replayNo, holdUntil }) =>
@@ -153,26 +125,7 @@ export function createDeliverLedger(db: D1Database) {
   };
 }
 
-/**
- * What endpoints need once for all their deliveries: signing secrets, and headers of their own where they have any. Given as
- * JSON of `[tenant, endpoint]` pairs. Primary keys.
- */
-export function selectOfEndpoints(db: D1Database, endpoints: string): D1PreparedStatement {
-  return db
-    .prepare(
-      `select x.tenant_id, x.endpoint_id, x.id, hex(x.wrapped_key) as wrapped_key, x.active_until, null as headers
-       from json_each(?1) j
-       cross join signing_secret x on x.tenant_id = j.value ->> 0 and x.endpoint_id = j.value ->> 1
-       union all
-       select ep.tenant_id, ep.id, null, null, null, ep.headers
-       from json_each(?1) j
-       cross join endpoint ep on ep.tenant_id = j.value ->> 0 and ep.id = j.value ->> 1
-       where ep.headers <> '{}'`,
-    )
-    .bind(endpoints);
-}
-
-/** Rule 5: the row and its endpoint prove everything here, whatever the claimant believed. */
+/** The row and its endpoint prove everything here, whatever the claimant believed. */
 function claimDelivery(db: D1Database, claim: Claim, now: number): D1PreparedStatement {
   return db
     .prepare(
@@ -221,89 +174,4 @@ export function openAttempt(db: D1Database, claim: Claim, now: number): D1Prepar
       JSON.stringify(claim.signingSecretIds),
       claim.relayRegion,
     );
-}
-
-/** `ofEndpoints` is what `selectOfEndpoints` found. */
-export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<string, any>[]): LoadedDelivery {
-  const own = toOwn(ofEndpoints, row["tenant_id"], row["endpoint_id"]);
-  return {
-    tenantId: row["tenant_id"],
-    eventId: row["event_id"],
-    endpointId: row["endpoint_id"],
-    replayNo: row["replay_no"],
-    status: row["status"],
-    attemptCount: row["attempt_count"],
-    failureCount: row["failure_count"],
-    relayFaultCount: row["relay_fault_count"],
-    nextAttemptAt: row["next_attempt_at"],
-    lastAttemptAt: row["last_attempt_at"],
-    lockedUntil: row["locked_until"],
-    token: row["token"],
-    scheduledAt: row["scheduled_at"],
-    expiresAt: row["expires_at"],
-    laneKey: row["lane_key"],
-    lanePosition: row["lane_position"],
-    holdUntil: row["hold_until"],
-    policy: JSON.parse(row["policy"]),
-    event: {
-      id: row["event_id"],
-      type: row["type"],
-      sourceName: row["source_name"],
-      schemaVersion: row["schema_version"],
-      orderingKey: row["ordering_key"],
-      causeEventId: row["cause_event_id"],
-      occurredAt: row["occurred_at"],
-      relayedAt: row["relayed_at"],
-      contentType: row["content_type"],
-      contentEncoding: row["content_encoding"],
-      payloadIsJson: row["payload_is_json"] === 1,
-      hopCount: row["hop_count"],
-      payloadRef: row["payload_ref"],
-      payloadSize: row["payload_size"],
-      payloadSha256: row["payload_sha256"].toLowerCase(),
-      payloadErased: row["payload_erased_at"] !== null,
-    },
-    endpoint: toLoadedEndpoint(row, own),
-    secrets: own.secrets,
-  };
-}
-
-export function toLoadedEndpoint(
-  row: Record<string, any>,
-  own: Pick<LoadedDelivery["endpoint"], "headers">,
-): LoadedDelivery["endpoint"] {
-  return {
-    url: row["url"],
-    revision: row["revision"],
-    payloadFormat: row["payload_format"],
-    headers: own.headers,
-    timeoutMs: row["timeout_ms"],
-    pausedAt: row["paused_at"],
-    resumedAt: row["resumed_at"],
-    route: row["route"],
-    laneGeneration: row["lane_generation"],
-    disabledAt: row["disabled_at"],
-    deletedAt: row["deleted_at"],
-    disablesAt: row["disables_at"],
-    failingSince: row["failing_since"],
-  };
-}
-
-/** Of what `selectOfEndpoints` found, one endpoint's. */
-export function toOwn(
-  ofEndpoints: Record<string, any>[],
-  tenantId: string,
-  endpointId: string,
-): Pick<LoadedDelivery, "secrets"> & Pick<LoadedDelivery["endpoint"], "headers"> {
-  const own = ofEndpoints.filter((found) => found["tenant_id"] === tenantId && found["endpoint_id"] === endpointId);
-  return {
-    headers: own.find(({ headers }) => headers !== null)?.["headers"] ?? "{}",
-    secrets: own
-      .filter(({ id }) => id !== null)
-      .map((secret) => ({
-        id: secret["id"],
-        wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
-        activeUntil: secret["active_until"],
-      })),
-  };
 }

@@ -38,9 +38,9 @@ export function createHealthLedger(db: D1Database) {
      * An endpoint, and its newest attempts, newest first: those that were answered, less faults of ours and test sends. There
      * is no index of attempts by endpoint, since each event would pay for it: they are found by their deliveries, in a number
      * of reads that does not depend on how many there are. Of each of the endpoint's subscriptions (subscription_endpoint) those
-     * made before what is waiting by now, which a search by doubling and halving finds behind a backlog of any length, and some of several ages,
-     * of which retries may be young (delivery_subscription); and the heads of its lanes (delivery_lane). Null when there is no
-     * such endpoint.
+     * made before what is waiting by now, which a search by doubling and halving finds behind a backlog of any length, and some
+     * of several ages, of which retries may be young (delivery_subscription); and the heads of its lanes (delivery_lane). Null
+     * when there is no such endpoint.
      */
     async readHealth(
       tenantId: string,

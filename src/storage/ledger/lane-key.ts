@@ -1,7 +1,7 @@
 import { RETRY_KEY_PREFIX } from "../../core/lane.ts";
 
 /**
- * The lane of a new delivery of event `e` to endpoint `ep` (rule 4): the endpoint's one lane when strict, the ordering
+ * The lane of a new delivery of event `e` to endpoint `ep`: the endpoint's one lane when strict, the ordering
  * key's when keyed, one of its own when nothing orders it but its endpoint is routed to a lane; null for queues. The space
  * keeps one of its own apart from every ordering key, which cannot hold one.
  */

@@ -1,13 +1,12 @@
+import type { TenantDeliveryRef } from "../../core/ids.ts";
+import { openAttempt, type Claim } from "./deliver.ts";
 import {
   LOADED_COLUMNS,
   LOADED_JOINS,
-  openAttempt,
   selectOfEndpoints,
   toLoadedDelivery,
-  type Claim,
   type LoadedDelivery,
-  type TenantDeliveryRef,
-} from "./deliver.ts";
+} from "./loaded-delivery.ts";
 import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
 import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
@@ -140,32 +139,6 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
     },
 
     /**
-     * Takes a claim back under which no request was made. Its attempt goes with it: on record are requests. A claim that has
-     * been taken over, closed or abandoned meanwhile stays as it is.
-     */
-    async giveBack(claim: Claim, now: number): Promise<void> {
-      const key = [claim.tenantId, claim.eventId, claim.endpointId, claim.replayNo, claim.token, claim.attemptNumber];
-      const isMine = `status = 'processing' and token = ?5 and attempt_count = ?6`;
-      await db.batch([
-        db
-          .prepare(
-            `delete from attempt where ${KEY} and attempt_number = ?6 and outcome_class is null
-               and exists (select 1 from delivery where ${KEY} and ${isMine})`,
-          )
-          .bind(...key),
-        db
-          .prepare(
-            `update delivery set status = 'pending', token = null, locked_until = null, attempt_count = ?6 - 1,
-               next_attempt_at = ?7, last_attempt_at = (select a.requested_at from attempt a
-                 where a.tenant_id = ?1 and a.event_id = ?2 and a.endpoint_id = ?3 and a.replay_no = ?4
-                   and a.attempt_number = ?6 - 1)
-             where ${KEY} and ${isMine}`,
-          )
-          .bind(...key, now),
-      ]);
-    },
-
-    /**
      * Closes an attempt and claims the head behind it, in one batch: one round trip a delivery while all goes well. The
      * claim proves itself, so it fails where the close has left its delivery at the head.
      */
@@ -209,7 +182,7 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
 }
 
 /**
- * Rows `x` of a lane key that were in flight already when it became one (rule 4): at positions that nothing else is given
+ * Rows `x` of a lane key that were in flight already when it became one: at positions that nothing else is given
  * but the replay of a blocked head. Most lanes have none.
  */
 const inFlightBefore = (endpointId: string, laneKey: string) => `x.endpoint_id = ${endpointId}
@@ -217,9 +190,9 @@ const inFlightBefore = (endpointId: string, laneKey: string) => `x.endpoint_id =
   and x.status = 'processing'`;
 
 /**
- * Rule 5 for lanes: besides what every claim proves, that this is the head (rows in flight count), that nothing else of its
- * lane is in flight from before it was one, and that it is not blocked. So two
- * objects of one lane, or one and a watchdog, may cost time and never order.
+ * Proves, besides what every claim does, that this is the head (rows in flight count), that nothing else of its lane is in
+ * flight from before it was one, and that it is not blocked. So two objects of one lane, or one and a watchdog, may cost time
+ * and never order.
  */
 function claimHead(db: D1Database, claim: Claim, generation: number, now: number): D1PreparedStatement {
   return db

@@ -11,11 +11,10 @@ interface Given {
 }
 
 /**
- * Makes deliveries of tenant ?1. Route, birth status, policy and lane are read from the endpoint's row here (rule 1), and
- * events through theirs: one that is not there, because its key was taken, brings none. A lane's tail is computed in the
- * insert (rule 4). For an endpoint that is disabled or deleted, or an event that is erased, they are born failed: on record,
- * and sent to nobody. Whoever changes a column that is read here of an endpoint or its subscriptions, but for a
- * deletion, calls `owedToEndpoint` first.
+ * Makes deliveries of tenant ?1. Route, birth status, policy and lane are read from the endpoint's row here, and events through
+ * theirs: one that is not there, because its key was taken, brings none. A lane's tail is computed in the insert. For an
+ * endpoint that is disabled or deleted, or an event that is erased, they are born failed: on record, and sent to nobody. Whoever
+ * changes a column that is read here of an endpoint or its subscriptions, but for a deletion, calls `owedToEndpoint` first.
  */
 export function insertDeliveries({ from, eventId, endpointId, subscriptionId, place }: Given): string {
   return `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,

@@ -29,7 +29,8 @@ export function createRerouteLedger(db: D1Database) {
     /**
      * Changes how an endpoint is routed and, when `moves`, re-keys its open deliveries in the order of their acceptance, in
      * one transaction: a publish commits before it or after it, and no claim sees the half of it. Deliveries in flight keep
-     * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is not as `revision` says.
+     * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is
+     * not as `revision` says.
      *
      * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change.
      */

@@ -53,9 +53,8 @@ export function createRetentionLedger(db: D1Database) {
 
     /**
      * Deletes events with their blocks, attempts and deliveries, but for those with a delivery that is still open or not made
-     * yet. At most
-     * `maxRows` attempts and as many deliveries go at once, since an event may have thousands: `hasMore` says that some are
-     * left. `freedObjects` are those of the events' payload objects that no event refers to any more. Primary keys.
+     * yet. At most `maxRows` attempts and as many deliveries go at once, since an event may have thousands: `hasMore` says that
+     * some are left. `freedObjects` are those of the events' payload objects that no event refers to any more. Primary keys.
      */
     async deleteEvents(events: OldEvent[], maxRows: number): Promise<{ freedObjects: string[]; hasMore: boolean }> {
       const keys = JSON.stringify(events.map(({ tenantId, id }) => [tenantId, id]));

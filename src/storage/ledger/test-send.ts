@@ -3,7 +3,8 @@ import { TEST_EVENT_TYPE, testSubscriptionId } from "../../core/test-event.ts";
 import type { Event } from "../../core/model.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
-import { ENDPOINT_COLUMNS, openAttempt, selectOfEndpoints, toLoadedEndpoint, toOwn, type Claim } from "./deliver.ts";
+import { openAttempt, type Claim } from "./deliver.ts";
+import { ENDPOINT_COLUMNS, selectOfEndpoints, toLoadedEndpoint, toOwn } from "./loaded-delivery.ts";
 
 /** That delivery `d` of event `e` is a test send, and no lane's business. */
 export const IS_TEST_SEND = `(e.type = '${TEST_EVENT_TYPE}' and d.replay_no = 0)`;

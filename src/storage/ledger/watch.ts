@@ -1,5 +1,5 @@
 import { FAN_OUT_OVERDUE_MS } from "../../core/fan-out.ts";
-import { eventIdTimeMs, type DeliveryRef } from "../../core/ids.ts";
+import { eventIdTimeMs, type TenantDeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
 
@@ -8,15 +8,13 @@ type Row = Record<string, any>;
 const OPEN_IN_LANE = "terminal_at is null and lane_key is not null";
 
 /** Work that is due and its place in the order of the due index. */
-export interface DueDelivery extends DeliveryRef {
-  tenantId: string;
+export interface DueDelivery extends TenantDeliveryRef {
   attemptCount: number;
   nextAttemptAt: number;
 }
 
 /** A claim whose lease has ended without a close. */
-export interface ExpiredLease extends DeliveryRef {
-  tenantId: string;
+export interface ExpiredLease extends TenantDeliveryRef {
   attemptNumber: number;
   token: string;
   requestedAt: number;
@@ -113,7 +111,7 @@ export function createWatchLedger(db: D1Database) {
      * Held deliveries whose waiting has ended, among the first `limit`. One that was held while its endpoint was disabled, with
      * its clock running, and is held by a pause or a suspension by now, goes on waiting until its event ends. delivery_hold.
      */
-    async listEndedHolds(now: number, limit: number): Promise<(DeliveryRef & { tenantId: string })[]> {
+    async listEndedHolds(now: number, limit: number): Promise<TenantDeliveryRef[]> {
       const ended = (isStopped: string) =>
         `select h.tenant_id, h.event_id, h.endpoint_id, h.replay_no from (
            select tenant_id, event_id, endpoint_id, replay_no, expires_at from delivery
@@ -135,8 +133,8 @@ export function createWatchLedger(db: D1Database) {
     },
 
     /**
-     * Endpoints that nothing holds any more, or that are deleted, though deliveries are held for them, among those of the next `limit` held
-     * deliveries behind `after`: a change that died half-way. delivery_hold.
+     * Endpoints that nothing holds any more, or that are deleted, though deliveries are held for them, among those of the next
+     * `limit` held deliveries behind `after`: a change that died half-way. delivery_hold.
      */
     async listStrandedHolds(after: HoldKey | null, limit: number) {
       const { results } = await db
@@ -204,8 +202,8 @@ export function createWatchLedger(db: D1Database) {
     },
 
     /**
-     * When the watchdog is needed next: the first due work after `now` (a fan-out when it is overdue), and the first delivery that
-     * is due already.
+     * When the watchdog is needed next: the first due work after `now` (a fan-out when it is overdue), and the first delivery
+     * that is due already.
      */
     async findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }> {
       const row = await db
@@ -229,7 +227,7 @@ function toHoldKey(row: Row): HoldKey {
   return [row["hold_until"], row["tenant_id"], row["event_id"], row["endpoint_id"], row["replay_no"]];
 }
 
-function toRef(row: Row): DeliveryRef & { tenantId: string } {
+function toRef(row: Row): TenantDeliveryRef {
   return {
     tenantId: row["tenant_id"],
     eventId: row["event_id"],

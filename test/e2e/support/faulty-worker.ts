@@ -2,6 +2,7 @@
  * The Worker with bindings that fail on demand, for tests only. The flags are those of this module: locally one isolate
  * runs requests, queues and objects alike, so they hold for all of them.
  */
+import { interceptDatabase } from "../../../src/compose/intercept-database.ts";
 import worker, { EndpointLane as RealEndpointLane, Watchdog as RealWatchdog } from "../../../src/index.ts";
 import { FAULTS_PATH, LEDGER_PATH, type FaultCounts, type Faults } from "./faults.ts";
 
@@ -66,37 +67,10 @@ function faultyEnv(env: Env): Env {
 }
 
 function faultyBinding(name: string, binding: unknown): unknown {
-  if (/^DB(_\d+)?$/.test(name)) return faultyDatabase(binding as D1Database);
+  if (/^DB(_\d+)?$/.test(name)) return interceptDatabase(binding as D1Database, run);
   if (name === "PAYLOADS") return faultyBucket(binding as R2Bucket);
   if (["FIRST_ATTEMPTS", "RETRIES", "OUTCOMES"].includes(name)) return faultyQueue(binding as Queue);
   return binding;
-}
-
-function faultyDatabase(db: D1Database): D1Database {
-  const real = new WeakMap<D1PreparedStatement, { statement: D1PreparedStatement; sql: string }>();
-
-  function wrap(statement: D1PreparedStatement, sql: string): D1PreparedStatement {
-    const faulty = {
-      bind: (...values: unknown[]) => wrap(statement.bind(...values), sql),
-      first: (...column: [string]) => run([sql], () => statement.first(...column)),
-      all: () => run([sql], () => statement.all()),
-      run: () => run([sql], () => statement.run()),
-      raw: (...options: [{ columnNames: true }]) => run([sql], () => statement.raw(...options)),
-    } as D1PreparedStatement;
-    real.set(faulty, { statement, sql });
-    return faulty;
-  }
-
-  return {
-    prepare: (sql: string) => wrap(db.prepare(sql), sql),
-    batch: (statements: D1PreparedStatement[]) => {
-      const known = statements.map((statement) => real.get(statement)!);
-      return run(
-        known.map(({ sql }) => sql),
-        () => db.batch(known.map(({ statement }) => statement)),
-      );
-    },
-  } as D1Database;
 }
 
 async function run<T>(sqls: string[], work: () => Promise<T>): Promise<T> {

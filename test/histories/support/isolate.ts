@@ -9,7 +9,6 @@ export interface Memory {
 
 /** A process with its memory. When it dies, nothing of it runs any more: what it waited for never comes. */
 export interface Isolate {
-  id: number;
   name: string;
   alive: boolean;
   diedAt: number | null;
@@ -17,4 +16,8 @@ export interface Isolate {
   isOld: boolean;
   memory: Memory;
   onDeath: Set<() => void>;
+}
+
+export function createIsolate(name: string, memory: Memory): Isolate {
+  return { name, alive: true, diedAt: null, isOld: false, memory, onDeath: new Set() };
 }

@@ -5,6 +5,9 @@ declare module "vitest" {
   }
 }
 
+/** What is counted of every history. */
+export const MEASURED = ["steps", "events", "deliveries", "attempts", "requests"] as const;
+
 /** Kinds of broken promises, by the words a violation begins with. */
 export const KINDS = {
   lost: ["lost", "acknowledged and not on record", "left open", "event lost", "delivery lost", "attempt lost"],
@@ -16,3 +19,6 @@ export const KINDS = {
   ],
   "out of order": ["out of order", "two at a time in one lane", "attempt of what is not the head of its lane"],
 };
+
+/** Of a violation that is of none of these kinds. */
+export const OTHERWISE = "otherwise against the contract";

@@ -1,3 +1,5 @@
+import { createRandom } from "../../support/random.ts";
+
 /** Reproducible chance. */
 export interface Chance {
   /** Uniform in [0, 1). */
@@ -9,18 +11,11 @@ export interface Chance {
   weighted<T>(list: readonly (readonly [weight: number, item: T])[]): T;
 }
 
-/** One stream a list of numbers: streams of different lists have nothing in common (mulberry32 over a mixed seed). */
+/** One stream a list of numbers: streams of different lists have nothing in common. */
 export function createChance(...seeds: number[]): Chance {
-  let state = seeds.reduce(
-    (mixed, seed) => Math.imul(mixed ^ (seed + 0x9e3779b9), 0x85ebca6b) ^ (mixed >>> 13),
-    0x2545f491,
+  const next = createRandom(
+    seeds.reduce((mixed, seed) => Math.imul(mixed ^ (seed + 0x9e3779b9), 0x85ebca6b) ^ (mixed >>> 13), 0x2545f491),
   );
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
   return {
     next,
     int: (from, to) => from + Math.floor(next() * (to - from + 1)),

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { runHistory, STEPS, type Run } from "./history.ts";
-import { KINDS } from "./provided.ts";
+import { KINDS, MEASURED, OTHERWISE } from "./provided.ts";
 import { describeFailure, shrink } from "./shrink.ts";
 import { writeSteps } from "./steps.ts";
 
@@ -10,9 +10,7 @@ const DEFAULT_HISTORIES = 2_000;
 const SHARDS = 2;
 const PER_TEST = 250;
 const MAX_TEST_MS = 3_600_000;
-const MEASURED = ["steps", "requests", "attempts", "events", "deliveries"] as const;
 const COUNTED = ["histories", ...MEASURED];
-const OTHERWISE = "otherwise against the contract";
 
 const histories = Number(process.env["HOOKLANE_HISTORIES"] ?? DEFAULT_HISTORIES);
 /** Runs this one alone, with the end of its trace; of its steps only those given. */

@@ -19,9 +19,9 @@ export interface Weather {
   name: string;
   fateOf(kind: OpKind, chance: Chance, caller: object): Fate;
   delayMs(chance: Chance): number;
-  /** Of a doorbell. A report of an attempt is never lost: queues keep what they took. */
   /** Whether so much may go wrong that a claim of a living process is left to its lease. */
   leavesClaims: boolean;
+  /** Of a doorbell. A report of an attempt is never lost: queues keep what they took. */
   ofMessage(chance: Chance): "arrives" | "lost" | "doubled" | "late";
 }
 

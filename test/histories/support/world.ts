@@ -1,5 +1,5 @@
 import type { Op, Outcome, Timed } from "./calls.ts";
-import type { Isolate, Memory } from "./isolate.ts";
+import { createIsolate, type Isolate, type Memory } from "./isolate.ts";
 import { createChance, type Chance } from "./random.ts";
 import { CALM, type OpKind, type Weather } from "./weather.ts";
 
@@ -9,7 +9,10 @@ const MAX_OPS_AT_ONCE = 20_000;
 const AWAY = new Error("Network connection lost.");
 const STORES = new Set<OpKind>(["d1", "r2", "queue"]);
 
-/** Time, chance, processes and what they wait for. Whatever crosses the border of a process is a call that waits here until it is its turn. */
+/**
+ * Time, chance, processes and what they wait for. Whatever crosses the border of a process is a call that waits here until it is
+ * its turn.
+ */
 export class World {
   now: number;
   weather: Weather = CALM;
@@ -55,16 +58,7 @@ export class World {
   }
 
   createIsolate(name: string): Isolate {
-    const id = ++this.#isolates;
-    return {
-      id,
-      name: `${name}.${id}`,
-      alive: true,
-      diedAt: null,
-      isOld: false,
-      memory: this.#createMemory(),
-      onDeath: new Set(),
-    };
+    return createIsolate(`${name}.${++this.#isolates}`, this.#createMemory());
   }
 
   kill(isolate: Isolate): void {
@@ -171,10 +165,6 @@ export class World {
 
   nextAt(): number | null {
     return this.#timed.length === 0 ? null : Math.min(...this.#timed.map(({ at }) => at));
-  }
-
-  isQuiet(): boolean {
-    return this.#ready.length === 0;
   }
 
   /** Everything that the process which runs now can do without an answer. */

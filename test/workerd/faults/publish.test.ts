@@ -10,7 +10,7 @@ async function publishRaw(scene: Scene) {
   const path = `/v1/events/raw?type=${scene.type}&source=orders&idempotency_key=${scene.type}-raw`;
   scene.keys.add(`${scene.type}-raw`);
   const { body } = await scene.persist("POST", path, '{"name":"raw"}', { "Content-Type": "application/json" });
-  scene.acked.push({ name: "raw", id: body.id, deliveryCount: body.delivery_count });
+  scene.acked.push({ name: "raw", id: body.id });
 }
 
 async function publishBatch(scene: Scene) {
@@ -23,7 +23,7 @@ async function publishBatch(scene: Scene) {
     [2, "b"],
   ] as const) {
     scene.keys.add(`${scene.type}-${name}`);
-    scene.acked.push({ name, id: body.results[i].id, deliveryCount: body.results[i].delivery_count });
+    scene.acked.push({ name, id: body.results[i].id });
   }
 }
 

@@ -1,4 +1,5 @@
-import { createRandom, wholeNumber } from "./random.ts";
+import { createRandom } from "../../../support/random.ts";
+import { wholeNumber } from "./random.ts";
 
 /**
  * When a relay is killed. `any`: after a while. `acknowledged`: as soon as a publish was answered, before its doorbells ring.

@@ -1,6 +1,7 @@
 import type { TestTenant } from "../client.ts";
 import { sleep } from "../sleep.ts";
-import { createRandom, wholeNumber } from "./random.ts";
+import { createRandom } from "../../../support/random.ts";
+import { wholeNumber } from "./random.ts";
 import { owedOf, typeFor, type OrderTarget } from "./receiving.ts";
 import type { Published } from "./verdict.ts";
 
@@ -15,8 +16,7 @@ const RETRY_MS = 100;
 
 export interface Publishing {
   published: Published[];
-  /** Publishes whose answer never came, or was a 5xx; each was repeated. */
-  unanswered: number;
+  /** Publishes that were answered 5xx; these, and those whose answer never came, are repeated. */
   refused: { status: number; at: number; body: string }[];
   acknowledged?: (() => void) | undefined;
   /** Moves what is published on to other lanes: those of a killed relay wait for their leases. */
@@ -45,7 +45,6 @@ export function startPublishing(
       if (answer !== null && answer.status < 300) return answer.body;
       if (answer !== null && answer.status < 500) throw new Error(`A publish got ${answer.status}: ${answer.text}`);
       if (answer !== null) publishing.refused.push({ status: answer.status, at: Date.now(), body: answer.text });
-      publishing.unanswered++;
       await sleep(RETRY_MS);
     }
   }
@@ -105,7 +104,6 @@ export function startPublishing(
 
   const publishing: Publishing = {
     published,
-    unanswered: 0,
     refused: [],
     round: 0,
     async stop() {

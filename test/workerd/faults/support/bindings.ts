@@ -1,3 +1,4 @@
+import { interceptDatabase } from "../../../../src/compose/intercept-database.ts";
 import type { Calls, Call, Owner } from "./calls.ts";
 
 export interface Outside {
@@ -62,32 +63,12 @@ export function faultyEnv(real: Env, calls: Calls, owner: Owner, outside: Outsid
 
 type Run = <T>(what: string, kind: Call["kind"], work: () => Promise<T>) => Promise<T>;
 
+/** Named by its statements, each kind of them once. */
 function faultyDatabase(db: D1Database, run: Run): D1Database {
-  const real = new WeakMap<object, { statement: D1PreparedStatement; sql: string }>();
-
-  function wrap(statement: D1PreparedStatement, sql: string): D1PreparedStatement {
-    const one = <T>(work: () => Promise<T>) => run(`D1 ${summaryOf(sql)}`, isWrite(sql) ? "write" : "read", work);
-    const faulty = {
-      bind: (...values: unknown[]) => wrap(statement.bind(...values), sql),
-      first: (...column: [string]) => one(() => statement.first(...column)),
-      all: () => one(() => statement.all()),
-      run: () => one(() => statement.run()),
-      raw: (...options: [{ columnNames: true }]) => one(() => statement.raw(...options)),
-    } as D1PreparedStatement;
-    real.set(faulty, { statement, sql });
-    return faulty;
-  }
-
-  return {
-    prepare: (sql: string) => wrap(db.prepare(sql), sql),
-    batch: (statements: D1PreparedStatement[]) => {
-      const known = statements.map((statement) => real.get(statement)!);
-      const what = [...new Set(known.map(({ sql }) => summaryOf(sql)))].join(" + ");
-      return run(`D1 ${what}`, known.some(({ sql }) => isWrite(sql)) ? "write" : "read", () =>
-        db.batch(known.map(({ statement }) => statement)),
-      );
-    },
-  } as D1Database;
+  return interceptDatabase(db, (sqls, work) => {
+    const what = [...new Set(sqls.map(summaryOf))].join(" + ");
+    return run(`D1 ${what}`, sqls.some(isWrite) ? "write" : "read", work);
+  });
 }
 
 const isWrite = (sql: string) => /^\s*(insert|update|delete)\b/i.test(sql);

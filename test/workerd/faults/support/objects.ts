@@ -98,9 +98,7 @@ export function createObjects(
     }
   }
 
-  return {
-    object,
-  };
+  return { object };
 }
 
 /** Constructed over a context of the test's: the runtime's base class takes none but its own. */

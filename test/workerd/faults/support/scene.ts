@@ -6,14 +6,12 @@ import { ledger, type World } from "./world.ts";
 export interface Home {
   tenantId: string;
   key: string;
-  sourceId: string;
   endpoint: { id: string; secret: string } | null;
 }
 
 export interface Acked {
   name: string;
   id: string;
-  deliveryCount: number;
 }
 
 const PAUSE_MS = 5_000;
@@ -24,8 +22,8 @@ export async function createHome(world: World): Promise<Home> {
     created(await world.finish(world.fetch("POST", path, body, token)));
   const { id: tenantId } = await create("/v1/tenants", { name: "faults", plan: "enterprise" }, operatorToken);
   const { key } = await create("/v1/api-keys", { scope: "admin", tenant_id: tenantId }, operatorToken);
-  const { id: sourceId } = await create("/v1/sources", { name: "orders" }, key);
-  return { tenantId, key, sourceId, endpoint: null };
+  await create("/v1/sources", { name: "orders" }, key);
+  return { tenantId, key, endpoint: null };
 }
 
 export async function createEndpoint(world: World, { key }: Home, pattern: string, settings: object) {
@@ -94,7 +92,7 @@ export function createScene(world: World, home: Home, type: string, endpoint: { 
       if (isKeyed) keys.add(body.idempotency_key);
       const answer = isKeyed ? await persist("POST", "/v1/events", sent) : await request("POST", "/v1/events", sent);
       if (answer.status === 200 || answer.status === 202) {
-        acked.push({ name, id: answer.body.id, deliveryCount: answer.body.delivery_count });
+        acked.push({ name, id: answer.body.id });
       }
       return answer;
     },

@@ -155,7 +155,6 @@ export function createWorld({ strikes = [], settings = {} }: WorldOptions = {}) 
   return {
     calls,
     log,
-    objects,
     receiver,
     waiting,
     fetch,
