@@ -66,6 +66,7 @@ beforeAll(async () => {
   visits = receiving.visits;
   publishing = startPublishing(lives.url, tenant, targets, SEED, tick);
   try {
+    await limited.begin();
     for (const planned of plan.kills) {
       publishing.round = planned.round;
       if (planned.kind === "starting") {

@@ -36,10 +36,9 @@ function endFailing(db: D1Database, closing: Closing, { url, requestedAt }: Cloc
 }
 
 /**
- * Begins a time of failing, unless this is a delivery's first failure, or says that it goes on. A failure that was overtaken by
- * a success begins none: one that began later and is on record already is looked for among the deliveries that were made since
- * this request began, and those made right after its own. Primary keys, and delivery_subscription for the failure that would
- * begin it.
+ * Begins a time of failing, unless this is a delivery's first failure, or says that it goes on. A failure that was overtaken by a success begins none: one that began later
+ * and is on record already is looked for among the deliveries that were made since this request began, and those made right
+ * after its own. Primary keys, and delivery_subscription for the failure that would begin it.
  */
 function noteFailure(db: D1Database, closing: Closing, { mark, url, requestedAt }: Clock): D1PreparedStatement {
   const own = "tenant_id = ?1 and event_id = ?5 and endpoint_id = ?2 and replay_no = ?6";

@@ -4,10 +4,9 @@ import type { LaneDeps } from "../../../src/app/lane/lane-state.ts";
 import { shardsOf } from "../../../src/compose.ts";
 import { deliveryId } from "../../../src/core/ids.ts";
 import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
-import { createRandom } from "../../support/random.ts";
 import { countingEnv, createCost } from "../support/counting.ts";
 import { createHung, endpointOf, enter, hangingConsumer, names, placeOf, routeOf, SEEN } from "./hung.ts";
-import { drain, inFlightOf, reroute } from "./support.ts";
+import { createRandom, drain, inFlightOf, reroute } from "./support.ts";
 
 type Closing = Parameters<LaneDeps["closeAttempts"]>[0][number];
 

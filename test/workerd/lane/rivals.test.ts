@@ -3,8 +3,7 @@ import type { LaneDeps } from "../../../src/app/lane/lane-state.ts";
 import { recordAttempt } from "../../../src/app/deliver/record-attempt.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createLaneLedger } from "../../../src/storage/ledger/lane.ts";
-import { createRandom } from "../../support/random.ts";
-import { brokenPromises, createLaneFixture, drain } from "./support.ts";
+import { brokenPromises, createLaneFixture, createRandom, drain } from "./support.ts";
 
 const QUICK = { delays_seconds: [1], jitter: 0, max_attempts: 4 };
 const STEPS = ["loadLane", "getPayload", "claimHead", "closeAndClaim", "closeAttempts", "endHead"] as const;

@@ -240,3 +240,5 @@ export function brokenPromises(sent: SentRequest[], names: string[]): string[] {
   }
   return broken;
 }
+
+export { createRandom } from "../../support/random.ts";

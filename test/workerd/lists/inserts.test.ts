@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { shardsOf } from "../../../src/compose.ts";
 import { createEndpointStore } from "../../../src/storage/config/endpoints.ts";
 import { createSubscriptionStore } from "../../../src/storage/config/subscriptions.ts";
-import { createRandom } from "../../support/random.ts";
+import { createRandom } from "../lane/support.ts";
 import { createApi, createTestTenant, operatorToken, type Api, type TestTenant } from "../support/api.ts";
 
 const operator = createApi(operatorToken);

@@ -9,7 +9,7 @@ import {
   terminalDelivery,
   type TestTenant,
 } from "../client.ts";
-import { failedOnce, laneWhen, numberOf, publishNumbered, QUICK_RETRY } from "../lanes.ts";
+import { act, failedOnce, laneWhen, numberOf, publishNumbered, QUICK_RETRY } from "../lanes.ts";
 import { startReceiver, type Received, type Receiver } from "../receiver.ts";
 import { OPERATOR_TOKEN } from "../relay-process.ts";
 import { TIMEOUT_MS } from "./receiving.ts";
@@ -40,10 +40,13 @@ export async function createBlocked(url: string) {
   return { ...beside, lane: await laneWhen(tenant, endpointId, "blocked") };
 }
 
-/** A backlog that its rate lets through in five seconds. */
+/** A backlog that its rate lets through in five seconds, once it may begin: however long all else takes, kills come between. */
 export async function createLimited(url: string) {
   const beside = await createBeside(url, { rate_limit_per_second: RATE, retry_policy: { max_attempts: 1 } });
-  return { ...beside, deliveryIds: await publishNumbered(beside.tenant, LIMITED_EVENTS) };
+  const { tenant, endpointId } = beside;
+  await act(tenant, endpointId, "pause");
+  const deliveryIds = await publishNumbered(tenant, LIMITED_EVENTS);
+  return { ...beside, deliveryIds, begin: () => act(tenant, endpointId, "resume") };
 }
 
 /** A tenant that is suspended with a delivery that has failed once. */
