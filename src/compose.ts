@@ -191,7 +191,6 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
       leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
-    ringQueues: (calls) => createDoorbells(env, context, shard).ringLater(calls, 0),
     pumpAgain,
   };
 }

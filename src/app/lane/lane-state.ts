@@ -1,6 +1,5 @@
 import { MAX_RATE_PER_SECOND, type Turn } from "../../core/lane-pace.ts";
 import type { Drain } from "../../core/quarantine.ts";
-import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import type { Place } from "../deliver/in-flight.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { RunHeadDeps } from "./run-head.ts";
@@ -51,8 +50,6 @@ export interface LaneDeps extends RunHeadDeps {
   leaveQuarantine(place: Place, quarantinedAt: number): Promise<boolean>;
   /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
   reportsUntil(): Promise<number>;
-  /** Rings for deliveries that queues have by now; never fails, never waits for the queue. */
-  ringQueues(calls: DeliveryCall[]): void;
   /** Pumps again, and arms for what comes after. */
   pumpAgain(): Promise<void>;
 }
@@ -81,8 +78,6 @@ export interface LaneState {
   /** The endpoint's revision, and when, at which that was last asked; null for never. */
   elsewhereAsOf: { revision: number; at: number } | null;
   pace: Pace;
-  /** What came back from an attempt here since the lane was last read, and may be due again: whoever serves the endpoint by now. */
-  cameBack: DeliveryCall[];
   /** Lane keys that wait because of a fault of ours: until when, and how often it has happened. */
   faults: Map<string, { until: number; count: number }>;
   /** Heads that were read and found no room, and when the rate has some. */
@@ -134,7 +129,6 @@ export function createLaneState(
       ),
       waiting: [],
     },
-    cameBack: [],
     faults: new Map(),
     spare: null,
     spareAt: null,

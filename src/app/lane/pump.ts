@@ -4,7 +4,6 @@ import { peakPayloadBytes, RETRY_KEY_PREFIX, selectRunnable, type LaneHead } fro
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { AttemptReport } from "../deliver/report.ts";
-import { callsAfter } from "./calls-after.ts";
 import { leaveWhenDone, noteEnd, restsUntil, setCapacity } from "./drain.ts";
 import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere } from "./elsewhere.ts";
 import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
@@ -70,12 +69,7 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
     if (settings) deps.wakeLane({ ...state, generation: settings.laneGeneration });
     return;
   }
-  const cameBack = state.cameBack.splice(0);
-  if (settings.route !== "lane") {
-    // They were under way when the endpoint went to the queues, so nobody has rung for them.
-    if (cameBack.length > 0) deps.ringQueues(cameBack);
-    return;
-  }
+  if (settings.route !== "lane") return;
   const isStanding = settings.pausedAt !== null || settings.disabledAt !== null;
   const goesOn = state.isStanding && !isStanding;
   state.isStanding = isStanding;
@@ -226,11 +220,7 @@ async function startKey(
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
   const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
-  const ended: AttemptReport[] = [];
-  const note = (report: AttemptReport) => {
-    ended.push(report);
-    noteEnd(state, report, deps.now());
-  };
+  const note = (report: AttemptReport) => noteEnd(state, report, deps.now());
   const result = await runHead(deps, deliveries, region, state.generation, turn, note).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
@@ -244,7 +234,6 @@ async function startKey(
   }
   // What was read with it is as old as it was.
   if (result === "lost") state.spare = null;
-  state.cameBack.push(...callsAfter(ended, result === "lost" ? deliveries : []));
   state.running.delete(laneKey);
   await deps.pumpAgain();
 }

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { deliveryId } from "../../../src/core/ids.ts";
 import { laneScene } from "./support/lane.ts";
 import { T0 } from "./support/report.ts";
 
@@ -58,31 +57,4 @@ test("what others had under way in another mode does not stop a lane that has be
   await scene.wake();
   await scene.runFor(10 * SECOND_MS);
   expect(scene.names()).toEqual(["b0", "c0", "c1"]);
-});
-
-test("what comes back from a request that was under way when queues took the endpoint over is rung for there", async () => {
-  const scene = laneScene({ orderingMode: "unordered", concurrencyCap: 2 });
-  scene.add(" e0", ["e0"]);
-  scene.answer = () => ({ status: 503, tookMs: 2 * SECOND_MS });
-  await scene.wake();
-  await scene.runFor(100);
-  expect(scene.names()).toEqual(["e0"]);
-  Object.assign(scene.settings, { route: "queue", concurrencyCap: null, revision: 2 });
-  expect(scene.rung).toEqual([]);
-  await scene.runFor(3 * SECOND_MS);
-  const { eventId, endpointId } = scene.row("e0");
-  expect(scene.rung).toEqual([
-    { tenantId: scene.state.tenantId, deliveryId: deliveryId({ eventId, endpointId, replayNo: 0 }), attemptNumber: 2 },
-  ]);
-});
-
-test("while the lane is the endpoint's, nobody rings at queues for it", async () => {
-  const scene = laneScene({ orderingMode: "keyed" });
-  scene.add("a", ["a0"]);
-  scene.add("b", ["b0"]);
-  scene.answer = ({ attempt }) => ({ status: attempt === 1 ? 503 : 200, tookMs: 100 });
-  await scene.wake();
-  await scene.runFor(60 * SECOND_MS);
-  expect(scene.names()).toHaveLength(4);
-  expect(scene.rung).toEqual([]);
 });

@@ -46,8 +46,6 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
   /** When the endpoint was given back to the queues. */
   const left: number[] = [];
   const reports: AttemptReport[] = [];
-  /** What the queues were rung for. */
-  const rung: { deliveryId: string; attemptNumber: number }[] = [];
   /** Generations that were woken. */
   const woken: number[] = [];
   const inFlight: string[] = [];
@@ -191,7 +189,6 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     reportsUntil: async () => 0,
     queueReport: async (report) => void reports.push(report),
     ringLater: () => {},
-    ringQueues: (calls) => void rung.push(...calls),
     wakeLane: ({ generation }) => void woken.push(generation),
     logAttempt: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
@@ -230,7 +227,6 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     left,
     reports,
     woken,
-    rung,
     /** Pumps so far, whoever asked for them. */
     pumps: () => pumps,
     wakeAt: () => wakeAt,
