@@ -31,7 +31,8 @@ export function createRerouteLedger(db: D1Database) {
      * one transaction: a publish commits before it or after it, and no claim sees the half of it. Deliveries in flight keep
      * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is not as `revision` says.
      *
-     * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change.
+     * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change. The plus
+     * keeps the planner from walking the tenant's history instead.
      */
     async changeRouting(
       tenantId: string,
@@ -116,14 +117,14 @@ function moveOpen(
       .prepare(
         `update delivery set lane_key = null, lane_position = null, hold_until = null,
            scheduled_at = coalesce(scheduled_at, ?4)
-         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}`,
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and +tenant_id = ?1 and ${isFresh}`,
       )
       .bind(tenantId, endpointId, revision, now);
     return [owed, rung, unblock, toQueue];
   }
   const open = (where: string) =>
     `select tenant_id, event_id, endpoint_id, replay_no, status, attempt_count, created_at from delivery
-     where ${where} and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1`;
+     where ${where} and terminal_at is null and endpoint_id = ?2 and +tenant_id = ?1`;
   const toLane = db
     .prepare(
       `update delivery set lane_key = m.key, lane_position = m.position, hold_until = null,
