@@ -25,12 +25,18 @@ export interface QuarantineLine {
 export async function enterQuarantine(
   deps: QuarantineDeps,
   { tenantId, endpointId }: Place,
-  seen: { inFlight: number; oldestMs: number },
+  seen: { url: string; inFlight: number; oldestMs: number },
 ): Promise<void> {
   try {
     const current = await deps.endpoints.find(tenantId, endpointId);
     const isTried = current?.route === "queue" && current.pausedAt === null && current.disabledAt === null;
-    if (!isTried || !(await applyRouting(deps, tenantId, current, { quarantinedAt: deps.now() }))) return;
+    // What hangs may be the URL before this one.
+    if (
+      !isTried ||
+      current.url !== seen.url ||
+      !(await applyRouting(deps, tenantId, current, { quarantinedAt: deps.now() }))
+    )
+      return;
     deps.logQuarantine({
       event: "quarantine_entered",
       tenant_id: tenantId,

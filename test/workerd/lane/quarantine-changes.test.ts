@@ -94,6 +94,14 @@ test.each<[string, object, boolean, string]>([
   await cancelAll(fixture);
 });
 
+test("a URL that was given meanwhile is not quarantined for what the one before it did", async () => {
+  const fixture = await createHung();
+  const { deps, principal } = acting(fixture);
+  await updateEndpoint(deps, principal, fixture.endpointId, { url: "https://other.example/hook" });
+  await enterQuarantine(quarantineDeps(fixture).deps, placeOf(fixture), SEEN);
+  expect((await endpointOf(fixture)).quarantined_at).toBeNull();
+});
+
 test("it is held by pause and disable like any other, and a deleted one ends what it is owed", async () => {
   const fixture = await createHung();
   await fixture.publishAll(names(3));
