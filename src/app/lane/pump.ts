@@ -82,10 +82,12 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   }
   setCapacity(state, settings, now);
   state.isUnordered = settings.orderingMode === "unordered";
-  const hasLeft = await leaveWhenDone(deps, state, view.lanes.length === 0 && state.partFrom === "", now);
+  const isEmpty = view.lanes.length === 0 && state.partFrom === "";
+  const hasLeft = await leaveWhenDone(deps, state, isEmpty, now);
   if (hasLeft !== null) {
     Object.assign(state, { spare: null, fromKey: "", walkAgainAt: 0 });
-    if (!hasLeft) wakeBy(state, now + LEDGER_RETRY_MS);
+    // Somebody else may have ended it, and what is open may be this lane's all the same.
+    if (!hasLeft || !isEmpty) wakeBy(state, now + LEDGER_RETRY_MS);
     return;
   }
   if (view.lanes.length === 0) return;

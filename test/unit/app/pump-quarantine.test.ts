@@ -177,3 +177,19 @@ test("a lane of which nothing is left asks once for the end of its quarantine, a
   expect(asked).toEqual([0, 2_000, 4_000]);
   expect(scene.wakeAt()).toBeNull();
 });
+
+test("what is not due yet is tried at its time, where somebody else ended the quarantine and gave the endpoint a cap", async () => {
+  const scene = laneScene(HUNG, {
+    async leaveQuarantine() {
+      const { settings } = scene;
+      scene.settings = { ...settings, quarantinedAt: null, concurrencyCap: 2, revision: settings.revision + 1 };
+      return true;
+    },
+  });
+  addOwn(scene, names(3), { nextAttemptAt: T0 + 10_000 });
+  setCapacity(scene.state, scene.settings, T0);
+  scene.state.drain = { ...scene.state.drain!, size: 32 };
+  await scene.wake();
+  await scene.runFor(20_000);
+  expect(scene.sent.map(({ at }) => at)).toEqual([T0 + 10_000, T0 + 10_000, T0 + 10_000]);
+});
