@@ -3,7 +3,7 @@ import { encodeRandomPart } from "./core/ids.ts";
 import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight, type Place } from "./app/deliver/in-flight.ts";
-import { enterQuarantine, leaveQuarantine, type QuarantineDeps } from "./app/endpoint/quarantine.ts";
+import { enterQuarantine, leaveQuarantine } from "./app/endpoint/quarantine.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
 import type { ExpandFanOutDeps } from "./app/publish/expand-fan-out.ts";
 import type { SourcePlace } from "./app/publish/find-source-place.ts";
@@ -15,6 +15,7 @@ import { destinationRules, hostCheck } from "./compose/destinations.ts";
 import { awaitReports, createDoorbells, watchdog } from "./compose/doorbells.ts";
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
 import { publishConfigsOf } from "./compose/publish-configs.ts";
+import { quarantineDeps } from "./compose/quarantine.ts";
 import { isolate, runtime } from "./compose/runtime.ts";
 import { CENTRAL_SHARD, database, shardsOf } from "./compose/shards.ts";
 import { parseSettings } from "./env.ts";
@@ -194,18 +195,6 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
     pumpAgain,
-  };
-}
-
-function quarantineDeps(env: Env, context: Context, shard: string): QuarantineDeps {
-  const db = database(env, shard);
-  return {
-    ...runtime,
-    ...createDoorbells(env, context, shard),
-    ...createRerouteLedger(db),
-    endpoints: createEndpointStore(db),
-    logQuarantine: (line) => console.log(JSON.stringify({ level: "warn", ...line })),
-    logFault,
   };
 }
 

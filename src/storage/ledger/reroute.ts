@@ -85,6 +85,14 @@ export function createRerouteLedger(db: D1Database) {
         attemptCount: row["attempt_count"] as number,
       }));
     },
+
+    /** How many pending deliveries of an endpoint queues have; `limit` where it is more. delivery_due, which holds its id. */
+    async countQueued(tenantId: string, endpointId: string, limit: number): Promise<number> {
+      const queued = `select 1 from delivery where lane_key is null and terminal_at is null and status = 'pending'
+        and endpoint_id = ?2 and +tenant_id = ?1 limit ?3`;
+      const statement = db.prepare(`select count(*) as n from (${queued})`).bind(tenantId, endpointId, limit);
+      return (await statement.first<number>("n"))!;
+    },
   };
 }
 

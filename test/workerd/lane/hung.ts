@@ -32,6 +32,7 @@ export function quarantineDeps(fixture: LaneFixture, over: Partial<QuarantineDep
   const deps: QuarantineDeps = {
     ...createRerouteLedger(fixture.db),
     endpoints: createEndpointStore(fixture.db),
+    refusedAt: new Map(),
     now: fixture.now,
     ringLater: () => {},
     wakeLane: () => {},
