@@ -184,8 +184,9 @@ export function composeDeliver(
 /** For the object that is a lane. */
 export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
   const lane = createLaneLedger(database(env, shard), createOutboxBell(env, context, shard));
+  const common = composeDeliver(env, context, shard, "lane");
   return {
-    ...composeDeliver(env, context, shard, "lane"),
+    ...common,
     ...lane,
     closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
     reportsUntil: () => within(OBJECT_LIMIT_MS, watchdog(env, shard).reportsUntil()),
@@ -194,6 +195,7 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
       leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
+    ringQueue: common.ringLater,
     pumpAgain,
   };
 }
