@@ -3,7 +3,7 @@ import { encodeRandomPart } from "./core/ids.ts";
 import { coalesce } from "./app/deliver/coalesce.ts";
 import { deliver, type DeliverDeps } from "./app/deliver/deliver.ts";
 import { createInFlight, type Place } from "./app/deliver/in-flight.ts";
-import { enterQuarantine, leaveQuarantine, type QuarantineDeps } from "./app/endpoint/quarantine.ts";
+import { enterQuarantine, leaveQuarantine } from "./app/endpoint/quarantine.ts";
 import type { CentralDeps, ShardDeps } from "./app/deps.ts";
 import type { ExpandFanOutDeps } from "./app/publish/expand-fan-out.ts";
 import type { SourcePlace } from "./app/publish/find-source-place.ts";
@@ -15,6 +15,7 @@ import { destinationRules, hostCheck } from "./compose/destinations.ts";
 import { awaitReports, createDoorbells, reportsUntil } from "./compose/doorbells.ts";
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
 import { publishConfigsOf } from "./compose/publish-configs.ts";
+import { quarantineDeps } from "./compose/quarantine.ts";
 import { isolate, runtime } from "./compose/runtime.ts";
 import { CENTRAL_SHARD, database, shardsOf } from "./compose/shards.ts";
 import { parseSettings } from "./env.ts";
@@ -181,8 +182,9 @@ export function composeDeliver(
 /** For the object that is a lane. */
 export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
   const lane = createLaneLedger(database(env, shard), createOutboxBell(env, context, shard));
+  const common = composeDeliver(env, context, shard, "lane");
   return {
-    ...composeDeliver(env, context, shard, "lane"),
+    ...common,
     ...lane,
     closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
     reportsUntil: () => reportsUntil(env, shard),
@@ -191,19 +193,8 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
       leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),
     // It pumps itself; it wakes another object only when it was moved.
     ringLater: () => {},
+    ringQueue: common.ringLater,
     pumpAgain,
-  };
-}
-
-function quarantineDeps(env: Env, context: Context, shard: string): QuarantineDeps {
-  const db = database(env, shard);
-  return {
-    ...runtime,
-    ...createDoorbells(env, context, shard),
-    ...createRerouteLedger(db),
-    endpoints: createEndpointStore(db),
-    logQuarantine: (line) => console.log(JSON.stringify({ level: "warn", ...line })),
-    logFault,
   };
 }
 

@@ -15,7 +15,8 @@ export const QUIET_ENDS_FAILING_MS = 48 * 3_600_000;
 
 /**
  * What an attempt says of its endpoint. A `first_failure` is its delivery's first, and is retried: it starts no clock, so that
- * those which a retry mends cost nothing, and counts like others while the clock runs.
+ * those which a retry mends cost nothing, and counts like others while the clock runs,
+ * and where retries have no turn.
  */
 export type ClockMark = "success" | "failure" | "first_failure";
 

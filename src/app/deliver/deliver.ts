@@ -2,7 +2,7 @@ import { decideClaim } from "../../core/claim.ts";
 import { deliveryId, parseDeliveryId, type TenantDeliveryRef } from "../../core/ids.ts";
 import { isAnswer, type FinalOutcome } from "../../core/outcome.ts";
 import type { Runtime } from "../runtime.ts";
-import { MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
+import { callFor, MAX_RING_DELAY_MS, type DeliveryCall } from "./delivery-call.ts";
 import { keepReport } from "./keep-report.ts";
 import { createPayloadReader, type PayloadReader } from "./payload-reader.ts";
 import { prepare, type LoadedDelivery, type PrepareDeps, type Prepared } from "./prepare.ts";
@@ -97,7 +97,7 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
         due.push(job);
         break;
       case "wait":
-        if (decision.delayMs <= MAX_RING_DELAY_MS) deps.ringLater([callFor(job)], decision.delayMs);
+        if (decision.delayMs <= MAX_RING_DELAY_MS) deps.ringLater([callOf(job)], decision.delayMs);
         break;
       case "hold":
         holds.push({ ...refOf(delivery), holdUntil: decision.holdUntil });
@@ -121,7 +121,7 @@ async function settleUndue(deps: DeliverDeps, jobs: Due[]): Promise<Due[]> {
 async function attemptAll(deps: DeliverDeps, readPayload: PayloadReader, jobs: Due[]): Promise<void> {
   const sends: Promise<void>[] = [];
   const rest = await takeRoom(deps, jobs, (some) => void sends.push(attemptSome(deps, readPayload, some)));
-  if (rest.length > 0) deps.ringLater(rest.map(callFor), CROWDED_DELAY_MS);
+  if (rest.length > 0) deps.ringLater(rest.map(callOf), CROWDED_DELAY_MS);
   await Promise.all(sends);
 }
 
@@ -139,12 +139,12 @@ async function attemptSome(deps: DeliverDeps, readPayload: PayloadReader, jobs: 
     const claims = won.map(({ claim }) => claim);
     const still = await stillClaimed(deps, claims, startedAt);
     claimed = won.filter(({ claim }) => still.has(claim));
-    const late = won.filter(({ claim }) => !still.has(claim)).map(({ job }) => callFor(job));
+    const late = won.filter(({ claim }) => !still.has(claim)).map(({ job }) => callOf(job));
     if (late.length > 0) deps.ringLater(late, CROWDED_DELAY_MS);
   } catch (error) {
     // Nothing of theirs was sent, so nothing is spent: the rows are due and ring again.
     deps.logFault("claim", error);
-    deps.ringLater(jobs.map(callFor), CROWDED_DELAY_MS);
+    deps.ringLater(jobs.map(callOf), CROWDED_DELAY_MS);
   }
   const sending = new Set(claimed.map(({ job }) => job));
   jobs.filter((job) => !sending.has(job)).forEach(release);
@@ -178,7 +178,7 @@ async function prepareAll(
       if (result.kind === "refused") {
         ends.push({ ...refOf(job.delivery), status: "failed", finalOutcome: result.finalOutcome });
       }
-      if (result.kind === "fault") deps.ringLater([callFor(job)], result.delayMs);
+      if (result.kind === "fault") deps.ringLater([callOf(job)], result.delayMs);
     }),
   );
   if (ends.length > 0) await deps.endDeliveries(ends, deps.now());
@@ -195,7 +195,7 @@ async function claimAll(deps: DeliverDeps, jobs: { job: Due; prepared: Prepared 
   const lost = wanted.filter(({ claim }) => !tokens.has(claim.token));
   if (lost.length > 0) {
     deps.ringLater(
-      lost.map(({ job }) => callFor(job)),
+      lost.map(({ job }) => callOf(job)),
       1_000,
     );
   }
@@ -220,9 +220,7 @@ export function claimFor(
   };
 }
 
-function callFor({ delivery, attemptNumber }: Due): DeliveryCall {
-  return { tenantId: delivery.tenantId, deliveryId: deliveryId(delivery), attemptNumber };
-}
+const callOf = ({ delivery, attemptNumber }: Due): DeliveryCall => callFor(delivery, attemptNumber);
 
 function refOf({ tenantId, eventId, endpointId, replayNo }: TenantDeliveryRef): TenantDeliveryRef {
   return { tenantId, eventId, endpointId, replayNo };

@@ -9,20 +9,22 @@ const MAX_REQUESTS_PER_TENANT = 64;
 const MAX_PAYLOAD_BYTES = 32 * 1024 * 1024;
 
 export type Place = { tenantId: string; endpointId: string };
+/** What is known is known of a URL: one that an endpoint is given owes nothing to the one before it. */
+export type Receiver = Place & { endpoint: { url: string } };
 
 /** Counts the requests of an isolate. Shared by all that run in it, so it holds numbers only. */
 export interface InFlight {
   /** Takes room for as many of these payloads as fit now, in order, and says how many. */
-  reserve(place: Place, payloadSizes: number[], isRetry: boolean, now: number): number;
-  release(place: Place, payloadSize: number, isRetry: boolean): void;
+  reserve(place: Receiver, payloadSizes: number[], isRetry: boolean, now: number): number;
+  release(place: Receiver, payloadSize: number, isRetry: boolean): void;
   /** First attempts of an endpoint that wait for room, so many more or fewer: its retries get none before them. */
-  countWaiting(place: Place, change: number): void;
+  countWaiting(place: Receiver, change: number): void;
   /** A request has begun. */
-  begin(place: Place, at: number): void;
+  begin(place: Receiver, at: number): void;
   /** It has ended. `answeredAt` is null when no complete answer came. */
-  end(place: Place, startedAt: number, answeredAt: number | null): void;
+  end(place: Receiver, startedAt: number, answeredAt: number | null): void;
   /** What is known of an endpoint that has requests under way; null where there are none. */
-  standingOf(place: Place): Standing | null;
+  standingOf(place: Receiver): Standing | null;
 }
 
 export function createInFlight(): InFlight {
@@ -31,42 +33,45 @@ export function createInFlight(): InFlight {
   const waiting = new Map<string, number>();
   const standings = new Map<string, Standing>();
   return {
-    reserve({ tenantId, endpointId }, payloadSizes, isRetry, now) {
-      const perEndpoint = roomOf(standings.get(endpointId) ?? null, now);
+    reserve({ tenantId, ...place }, payloadSizes, isRetry, now) {
+      const receiver = keyOf(place);
+      const perEndpoint = roomOf(standings.get(receiver) ?? null, now);
       const fits = (count: Count, share: number, size: number) =>
         count.requests < MAX_REQUESTS * share &&
         count.of(tenantId) < MAX_REQUESTS_PER_TENANT * share &&
-        count.of(endpointId) < perEndpoint * share &&
+        count.of(receiver) < perEndpoint * share &&
         // A single payload always fits, whatever its size, or it would wait for ever.
         (count.bytes + size <= MAX_PAYLOAD_BYTES * share || count.requests === 0);
       let reserved = 0;
       for (const size of payloadSizes) {
         if (!fits(all, 1, size)) break;
-        if (isRetry && (waiting.has(endpointId) || !fits(retries, 0.5, size))) break;
-        for (const count of isRetry ? [all, retries] : [all]) count.add(tenantId, endpointId, 1, size);
+        if (isRetry && (waiting.has(receiver) || !fits(retries, 0.5, size))) break;
+        for (const count of isRetry ? [all, retries] : [all]) count.add(tenantId, receiver, 1, size);
         reserved++;
       }
       return reserved;
     },
-    release({ tenantId, endpointId }, payloadSize, isRetry) {
-      for (const count of isRetry ? [all, retries] : [all]) count.add(tenantId, endpointId, -1, -payloadSize);
+    release({ tenantId, ...place }, payloadSize, isRetry) {
+      for (const count of isRetry ? [all, retries] : [all]) count.add(tenantId, keyOf(place), -1, -payloadSize);
     },
-    countWaiting: ({ endpointId }, change) => addTo(waiting, endpointId, change),
-    begin({ endpointId }, at) {
-      const standing = standings.get(endpointId);
+    countWaiting: (place, change) => addTo(waiting, keyOf(place), change),
+    begin(place, at) {
+      const standing = standings.get(keyOf(place));
       if (standing) standing.startedAt.push(at);
-      else standings.set(endpointId, { startedAt: [at], answeredAt: null });
+      else standings.set(keyOf(place), { startedAt: [at], answeredAt: null });
     },
-    end({ endpointId }, startedAt, answeredAt) {
-      const standing = standings.get(endpointId);
+    end(place, startedAt, answeredAt) {
+      const standing = standings.get(keyOf(place));
       if (!standing) return;
       standing.startedAt.splice(standing.startedAt.indexOf(startedAt), 1);
       standing.answeredAt = answeredAt ?? standing.answeredAt;
-      if (standing.startedAt.length === 0) standings.delete(endpointId);
+      if (standing.startedAt.length === 0) standings.delete(keyOf(place));
     },
-    standingOf: ({ endpointId }) => standings.get(endpointId) ?? null,
+    standingOf: (place) => standings.get(keyOf(place)) ?? null,
   };
 }
+
+const keyOf = ({ endpointId, endpoint }: Omit<Receiver, "tenantId">) => `${endpointId} ${endpoint.url}`;
 
 type Count = ReturnType<typeof createCount>;
 
@@ -76,11 +81,11 @@ function createCount() {
     requests: 0,
     bytes: 0,
     of: (id: string) => counts.get(id) ?? 0,
-    add(tenantId: string, endpointId: string, requests: number, bytes: number) {
+    add(tenantId: string, receiver: string, requests: number, bytes: number) {
       count.requests += requests;
       count.bytes += bytes;
       addTo(counts, tenantId, requests);
-      addTo(counts, endpointId, requests);
+      addTo(counts, receiver, requests);
     },
   };
   return count;

@@ -6,7 +6,7 @@ import type { LoadedDelivery } from "./prepare.ts";
 export interface TakeRoomDeps extends Pick<Runtime, "now" | "sleep"> {
   inFlight: InFlight;
   /** Routes an endpoint that hangs to its lane. Never fails: who meets it again tries again. */
-  quarantine(place: Place, seen: { inFlight: number; oldestMs: number }): Promise<void>;
+  quarantine(place: Place, seen: { url: string; inFlight: number; oldestMs: number }): Promise<void>;
 }
 
 /** How long deliveries wait in memory for room before they are left to the ledger again. */
@@ -43,7 +43,7 @@ export async function takeRoom<Job extends { delivery: LoadedDelivery; attemptNu
     const standing = deps.inFlight.standingOf(place);
     if (standing !== null && isHanging(standing, place.endpoint.timeoutMs, now)) {
       const oldestMs = now - Math.min(...standing.startedAt);
-      await deps.quarantine(place, { inFlight: standing.startedAt.length, oldestMs });
+      await deps.quarantine(place, { url: place.endpoint.url, inFlight: standing.startedAt.length, oldestMs });
       break;
     }
     if (isStuck(standing, now) || now - cameAt >= MAX_ROOM_WAIT_MS) break;

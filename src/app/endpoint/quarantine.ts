@@ -2,13 +2,17 @@ import type { Place } from "../deliver/in-flight.ts";
 import { applyRouting, type ChangeRoutingDeps } from "./change-routing.ts";
 
 export interface QuarantineDeps extends ChangeRoutingDeps {
+  /** How many deliveries of an endpoint queues have to make; `limit` where it is more. */
+  countQueued(tenantId: string, endpointId: string, limit: number): Promise<number>;
+  /** Per endpoint, when this isolate last could not quarantine it. */
+  refusedAt: Map<string, number>;
   logQuarantine(line: QuarantineLine): void;
   logFault(what: string, error: unknown): void;
 }
 
 /** What the log says of an endpoint that enters or leaves quarantine. */
 export interface QuarantineLine {
-  event: "quarantine_entered" | "quarantine_left";
+  event: "quarantine_entered" | "quarantine_left" | "quarantine_refused";
   tenant_id: string;
   endpoint_id: string;
   /** Requests that were under way in the isolate that found out, and the age of the oldest in ms. */
@@ -18,27 +22,37 @@ export interface QuarantineLine {
   lasted_ms?: number;
 }
 
+/** A move is one transaction, in which the database serves nobody else. What has more is bounded by its room alone. */
+export const MAX_MOVED = 10_000;
+/** Neither counted nor tried again before: both walk over all that is due. */
+const REFUSED_MS = 30_000;
+const MAX_REMEMBERED = 1_000;
+
 /**
  * Routes an endpoint that hangs to its lane, which tries it with one request at a time. Of several who find out at once one
- * does it. Never throws: whoever meets the endpoint next tries again.
+ * does it. Never throws: whoever meets the endpoint later tries again.
  */
 export async function enterQuarantine(
   deps: QuarantineDeps,
   { tenantId, endpointId }: Place,
-  seen: { inFlight: number; oldestMs: number },
+  seen: { url: string; inFlight: number; oldestMs: number },
 ): Promise<void> {
+  const { refusedAt } = deps;
+  if (Math.abs(deps.now() - (refusedAt.get(endpointId) ?? -Infinity)) < REFUSED_MS) return;
+  const line = { tenant_id: tenantId, endpoint_id: endpointId, in_flight: seen.inFlight, oldest_ms: seen.oldestMs };
   try {
     const current = await deps.endpoints.find(tenantId, endpointId);
     const isTried = current?.route === "queue" && current.pausedAt === null && current.disabledAt === null;
-    if (!isTried || !(await applyRouting(deps, tenantId, current, { quarantinedAt: deps.now() }))) return;
-    deps.logQuarantine({
-      event: "quarantine_entered",
-      tenant_id: tenantId,
-      endpoint_id: endpointId,
-      in_flight: seen.inFlight,
-      oldest_ms: seen.oldestMs,
-    });
+    // What hangs may be the URL before this one.
+    if (!isTried || current.url !== seen.url) return;
+    if ((await deps.countQueued(tenantId, endpointId, MAX_MOVED + 1)) > MAX_MOVED) {
+      remember(refusedAt, endpointId, deps.now());
+      deps.logQuarantine({ event: "quarantine_refused", ...line });
+    } else if (await applyRouting(deps, tenantId, current, { quarantinedAt: deps.now() })) {
+      deps.logQuarantine({ event: "quarantine_entered", ...line });
+    }
   } catch (error) {
+    remember(refusedAt, endpointId, deps.now());
     deps.logFault("quarantine", error);
   }
 }
@@ -67,4 +81,9 @@ export async function leaveQuarantine(
     deps.logFault("leave quarantine", error);
     return false;
   }
+}
+
+function remember(refusedAt: Map<string, number>, endpointId: string, now: number): void {
+  if (refusedAt.size >= MAX_REMEMBERED) refusedAt.clear();
+  refusedAt.set(endpointId, now);
 }

@@ -1,5 +1,6 @@
 import { MAX_RATE_PER_SECOND, type Turn } from "../../core/lane-pace.ts";
 import type { Drain } from "../../core/quarantine.ts";
+import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import type { Place } from "../deliver/in-flight.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { RunHeadDeps } from "./run-head.ts";
@@ -50,6 +51,8 @@ export interface LaneDeps extends RunHeadDeps {
   leaveQuarantine(place: Place, quarantinedAt: number): Promise<boolean>;
   /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
   reportsUntil(): Promise<number>;
+  /** Rings for what queues are to do; never fails, never waits for them. */
+  ringQueue(calls: DeliveryCall[], delayMs: number): void;
   /** Pumps again, and arms for what comes after. */
   pumpAgain(): Promise<void>;
 }
@@ -62,6 +65,8 @@ export interface LaneState {
   generation: number;
   /** Lane keys with a request under way in this object, and what payloads of theirs are in memory at most. */
   running: Map<string, number>;
+  /** What has ended since it was last seen that this lane is to do the rest. */
+  ended: DeliveryCall[];
   /** How many may be, as the settings last said. */
   capacity: number;
   /** How its receiver is tried while it is in quarantine, and when it was last asked whether that may end. */
@@ -101,6 +106,7 @@ export interface LaneState {
   dirty: boolean;
 }
 
+const FAULT_MEMORY_MS = 60_000;
 /** Until an endpoint has said how long its leases last. */
 const DEFAULT_LEASE_MS = 60_000;
 
@@ -113,6 +119,7 @@ export function createLaneState(
     endpointId,
     generation,
     running: new Map(),
+    ended: [],
     capacity: 1,
     drain: null,
     leftAt: 0,
@@ -149,4 +156,9 @@ export function createLaneState(
 /** Something is to be done at this moment, if not before. */
 export function wakeBy(state: LaneState, at: number): void {
   state.wakeAt = Math.min(state.wakeAt ?? Infinity, at);
+}
+
+/** The deliveries may have ended otherwise. What is tried again at its time is known for a minute more. */
+export function forgetOldFaults({ faults }: LaneState, now: number): void {
+  for (const [laneKey, { until }] of faults) if (until < now - FAULT_MEMORY_MS) faults.delete(laneKey);
 }

@@ -2,11 +2,13 @@ import { relayFaultDelayMs } from "../../core/delivery-end.ts";
 import { beginningsOf } from "../../core/lane-pace.ts";
 import { peakPayloadBytes, RETRY_KEY_PREFIX, selectRunnable, type LaneHead } from "../../core/lane.ts";
 import { LEASE_MARGIN_MS } from "../deliver/deliver.ts";
+import { callFor, type DeliveryCall } from "../deliver/delivery-call.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { AttemptReport } from "../deliver/report.ts";
 import { leaveWhenDone, noteEnd, restsUntil, setCapacity } from "./drain.ts";
 import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere } from "./elsewhere.ts";
-import { wakeBy, type LaneDeps, type LaneSettings, type LaneState, type LaneView } from "./lane-state.ts";
+import type { LaneDeps, LaneSettings, LaneState, LaneView } from "./lane-state.ts";
+import { forgetOldFaults, wakeBy } from "./lane-state.ts";
 import { hasRoom } from "./has-room.ts";
 import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
 import { settleHeads, wakeForHolds } from "./settle-heads.ts";
@@ -20,7 +22,6 @@ const STANDING_CHECK_MS = 60_000;
 const STANDING_PART_MS = 1_000;
 const LEDGER_RETRY_MS = 2_000;
 const PAUSE_PER_PART_MS = 20;
-const FAULT_MEMORY_MS = 60_000;
 
 /**
  * Brings a lane as far as it will go now. Wakes, alarms and finished requests all come here; one at a time runs, and one
@@ -60,6 +61,7 @@ async function pumpWhileDirty(deps: LaneDeps, state: LaneState): Promise<void> {
 
 async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   if (!(await hasRoom(deps, state))) return;
+  const { spare } = state;
   const view = (await loadFirsts(deps, state)) ?? state.spare ?? (await loadNext(deps, state));
   state.spare = null;
   if (view === null) return;
@@ -69,7 +71,9 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
     if (settings) deps.wakeLane({ ...state, generation: settings.laneGeneration });
     return;
   }
-  if (settings.route !== "lane") return;
+  // Given to queues while a request was out: nobody else rings for its retry. What was read before says nothing of that.
+  const ended = view === spare ? [] : state.ended.splice(0);
+  if (settings.route !== "lane") return ended.length > 0 ? deps.ringQueue(ended, 0) : undefined;
   const isStanding = settings.pausedAt !== null || settings.disabledAt !== null;
   const goesOn = state.isStanding && !isStanding;
   state.isStanding = isStanding;
@@ -82,10 +86,12 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   }
   setCapacity(state, settings, now);
   state.isUnordered = settings.orderingMode === "unordered";
-  const hasLeft = await leaveWhenDone(deps, state, view.lanes.length === 0 && state.partFrom === "", now);
+  const isEmpty = view.lanes.length === 0 && state.partFrom === "";
+  const hasLeft = await leaveWhenDone(deps, state, isEmpty, now);
   if (hasLeft !== null) {
     Object.assign(state, { spare: null, fromKey: "", walkAgainAt: 0 });
-    if (!hasLeft) wakeBy(state, now + LEDGER_RETRY_MS);
+    // Somebody else may have ended it, and what is open may be this lane's all the same.
+    if (!hasLeft || !isEmpty) wakeBy(state, now + LEDGER_RETRY_MS);
     return;
   }
   if (view.lanes.length === 0) return;
@@ -187,11 +193,6 @@ async function loadFirsts(deps: LaneDeps, state: LaneState): Promise<LaneView | 
   return view;
 }
 
-/** The deliveries may have ended otherwise. What is tried again at its time is known for a minute more. */
-function forgetOldFaults({ faults }: LaneState, now: number): void {
-  for (const [laneKey, { until }] of faults) if (until < now - FAULT_MEMORY_MS) faults.delete(laneKey);
-}
-
 function toHead(
   state: LaneState,
   { laneKey, blocked, deliveries }: LaneView["lanes"][number],
@@ -220,20 +221,28 @@ async function startKey(
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
   const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
-  const note = (report: AttemptReport) => noteEnd(state, report, deps.now());
+  let last: DeliveryCall[] = [];
+  const note = (report: AttemptReport) => {
+    noteEnd(state, report, deps.now());
+    last = [callFor(report, report.attemptNumber + 1)];
+  };
   const result = await runHead(deps, deliveries, region, state.generation, turn, note).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
   });
   turn?.end();
+  state.ended.push(...last);
   if (result === "fault") {
     const count = (state.faults.get(laneKey)?.count ?? 0) + 1;
     state.faults.set(laneKey, { count, until: deps.now() + relayFaultDelayMs(count) });
   } else {
     state.faults.delete(laneKey);
   }
-  // What was read with it is as old as it was.
-  if (result === "lost") state.spare = null;
+  if (result === "lost") {
+    // What was read with it is as old as it was, and what was given back may be due elsewhere.
+    state.spare = null;
+    state.ended.push(...deliveries.map((delivery) => callFor(delivery, delivery.attemptCount + 1)));
+  }
   state.running.delete(laneKey);
   await deps.pumpAgain();
 }

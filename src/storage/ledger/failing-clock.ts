@@ -1,4 +1,5 @@
 import { FAILING_TOLD_AFTER_MS, FAILURE_NOTED_EVERY_MS, QUIET_ENDS_FAILING_MS } from "../../core/failing-clock.ts";
+import { RETRY_KEY_PREFIX } from "../../core/lane.ts";
 import type { Closing } from "./close.ts";
 import { disableEndpoint } from "./disable.ts";
 import { raiseFailing } from "./raise.ts";
@@ -36,9 +37,20 @@ function endFailing(db: D1Database, closing: Closing, { url, requestedAt }: Cloc
 }
 
 /**
- * Begins a time of failing, unless this is a delivery's first failure, or says that it goes on. A failure that was overtaken by a success begins none: one that began later
- * and is on record already is looked for among the deliveries that were made since this request began, and those made right
- * after its own. Primary keys, and delivery_subscription for the failure that would begin it.
+ * Whether the oldest retry of endpoint ?2 was due at ?4 and stood behind first attempts. A lane that has enough of those tries no
+ * retry, so their failures must count. delivery_lane.
+ */
+const IS_RETRY_OVERDUE = `coalesce((
+  select r.next_attempt_at <= ?4 from delivery r
+  where r.endpoint_id = ?2 and r.lane_key >= '${RETRY_KEY_PREFIX}' and r.lane_key < '${RETRY_KEY_PREFIX.trimEnd()}!'
+    and r.terminal_at is null and r.lane_key is not null and +r.tenant_id = ?1
+  order by r.lane_key limit 1), 0)`;
+
+/**
+ * Begins a time of failing, unless this is a delivery's first failure and its retry will have its turn, or says that it goes on.
+ * A failure that was overtaken by a success begins none: one that began later and is on record already is looked for among the
+ * deliveries that were made since this request began, and those made right after its own. Primary keys, and
+ * delivery_subscription for the failure that would begin it.
  */
 function noteFailure(db: D1Database, closing: Closing, { mark, url, requestedAt }: Clock): D1PreparedStatement {
   const own = "tenant_id = ?1 and event_id = ?5 and endpoint_id = ?2 and replay_no = ?6";
@@ -53,7 +65,8 @@ function noteFailure(db: D1Database, closing: Closing, { mark, url, requestedAt 
       `update endpoint set failure_noted_at = ?4,
          failing_since = iif(?4 <= failure_noted_at + ${QUIET_ENDS_FAILING_MS}, failing_since, ?4)
        where tenant_id = ?1 and id = ?2
-         and iif(failing_since is null, ?8, ?4 >= failure_noted_at + ${FAILURE_NOTED_EVERY_MS})
+         and iif(failing_since is null, ?8 or quarantined_at is not null or ${IS_RETRY_OVERDUE},
+           ?4 >= failure_noted_at + ${FAILURE_NOTED_EVERY_MS})
          and url = ?3 and disabled_at is null and deleted_at is null
          and ${isOpen("?5", "?6", "?7")}
          and (failing_since is not null or not exists (

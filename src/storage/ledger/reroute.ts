@@ -32,7 +32,8 @@ export function createRerouteLedger(db: D1Database) {
      * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is
      * not as `revision` says.
      *
-     * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change.
+     * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change. The plus
+     * keeps the planner from walking the tenant's history instead.
      */
     async changeRouting(
       tenantId: string,
@@ -85,6 +86,14 @@ export function createRerouteLedger(db: D1Database) {
         attemptCount: row["attempt_count"] as number,
       }));
     },
+
+    /** How many pending deliveries of an endpoint queues have; `limit` where it is more. delivery_due, which holds its id. */
+    async countQueued(tenantId: string, endpointId: string, limit: number): Promise<number> {
+      const queued = `select 1 from delivery where lane_key is null and terminal_at is null and status = 'pending'
+        and endpoint_id = ?2 and +tenant_id = ?1 limit ?3`;
+      const statement = db.prepare(`select count(*) as n from (${queued})`).bind(tenantId, endpointId, limit);
+      return (await statement.first<number>("n"))!;
+    },
   };
 }
 
@@ -117,14 +126,14 @@ function moveOpen(
       .prepare(
         `update delivery set lane_key = null, lane_position = null, hold_until = null,
            scheduled_at = coalesce(scheduled_at, ?4)
-         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and tenant_id = ?1 and ${isFresh}`,
+         where endpoint_id = ?2 and terminal_at is null and lane_key is not null and +tenant_id = ?1 and ${isFresh}`,
       )
       .bind(tenantId, endpointId, revision, now);
     return [owed, rung, unblock, toQueue];
   }
   const open = (where: string) =>
     `select tenant_id, event_id, endpoint_id, replay_no, status, attempt_count, created_at from delivery
-     where ${where} and terminal_at is null and endpoint_id = ?2 and tenant_id = ?1`;
+     where ${where} and terminal_at is null and endpoint_id = ?2 and +tenant_id = ?1`;
   const toLane = db
     .prepare(
       `update delivery set lane_key = m.key, lane_position = m.position, hold_until = null,

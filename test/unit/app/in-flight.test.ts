@@ -9,11 +9,16 @@ const MAX_UNANSWERED = 8;
 const MIB = 1024 * 1024;
 const MAX_BYTES = 32 * MIB;
 const NOW = 1_000_000;
+const URL = "https://consumer.example/hook";
 
 const sizes = (count: number, size: number) => Array.from({ length: count }, () => size);
 
 /** An endpoint of a tenant of its own. */
-const at = (endpointId: string) => ({ tenantId: endpointId.replace("ep_", "ten_"), endpointId });
+const at = (endpointId: string) => ({
+  tenantId: endpointId.replace("ep_", "ten_"),
+  endpointId,
+  endpoint: { url: URL },
+});
 
 /** An endpoint that answers: one of its requests was answered just now, and one is under way. */
 function answering(inFlight: InFlight, place: ReturnType<typeof at>) {
@@ -53,19 +58,19 @@ describe("room", () => {
 
   test("is for 64 requests of one tenant, however many endpoints ask", () => {
     const inFlight = createInFlight();
-    const ofTenant = (endpointId: string) => answering(inFlight, { tenantId: "ten_a", endpointId });
+    const ofTenant = (endpointId: string) => answering(inFlight, { ...at(endpointId), tenantId: "ten_a" });
     expect(first(inFlight, ofTenant("ep_a"), sizes(40, 10))).toBe(32);
     expect(first(inFlight, ofTenant("ep_b"), sizes(40, 10))).toBe(32);
     expect(first(inFlight, ofTenant("ep_c"), [10])).toBe(0);
     expect(first(inFlight, at("ep_d"), [10])).toBe(1);
-    inFlight.release({ tenantId: "ten_a", endpointId: "ep_a" }, 10, false);
+    inFlight.release({ ...at("ep_a"), tenantId: "ten_a" }, 10, false);
     expect(first(inFlight, ofTenant("ep_c"), [10, 10])).toBe(1);
   });
 
   test("is left for a healthy endpoint by seven of its tenant that hang", () => {
     const inFlight = createInFlight();
-    for (let n = 0; n < 7; n++) first(inFlight, { tenantId: "ten_a", endpointId: `ep_${n}` }, sizes(100, 0));
-    expect(first(inFlight, { tenantId: "ten_a", endpointId: "ep_healthy" }, sizes(8, 0))).toBe(8);
+    for (let n = 0; n < 7; n++) first(inFlight, { ...at(`ep_${n}`), tenantId: "ten_a" }, sizes(100, 0));
+    expect(first(inFlight, { ...at("ep_healthy"), tenantId: "ten_a" }, sizes(8, 0))).toBe(8);
   });
 
   test("is for 256 requests in all", () => {
@@ -115,7 +120,7 @@ describe("retries have half of the room", () => {
 
   test("of a tenant, of all, and of the payloads", () => {
     const inFlight = createInFlight();
-    const ofTenant = (n: number) => answering(inFlight, { tenantId: "ten_a", endpointId: `ep_${n}` });
+    const ofTenant = (n: number) => answering(inFlight, { ...at(`ep_${n}`), tenantId: "ten_a" });
     expect([1, 2, 3].map((n) => again(inFlight, ofTenant(n), sizes(40, 0)))).toEqual([16, 16, 0]);
     expect([1, 2].map((n) => first(inFlight, ofTenant(n), sizes(40, 0)))).toEqual([16, 16]);
 
@@ -164,7 +169,7 @@ test("whatever is reserved and released, no bound is passed, and no room is kept
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const inFlight = createInFlight();
-      const place = (endpointId: string) => ({ tenantId: `ten_${Number(endpointId.slice(3)) % 3}`, endpointId });
+      const place = (endpointId: string) => ({ ...at(endpointId), tenantId: `ten_${Number(endpointId.slice(3)) % 3}` });
       for (let n = 0; n < 12; n++) answering(inFlight, place(`ep_${n}`));
       let held: { endpointId: string; size: number; isRetry: boolean }[] = [];
       const count = (of: (one: (typeof held)[number]) => boolean) => held.filter(of).length;

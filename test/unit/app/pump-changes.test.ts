@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { deliveryId } from "../../../src/core/ids.ts";
 import { laneScene } from "./support/lane.ts";
 import { T0 } from "./support/report.ts";
 
@@ -57,4 +58,31 @@ test("what others had under way in another mode does not stop a lane that has be
   await scene.wake();
   await scene.runFor(10 * SECOND_MS);
   expect(scene.names()).toEqual(["b0", "c0", "c1"]);
+});
+
+test("while the lane is the endpoint's, nobody rings at queues for it", async () => {
+  const scene = laneScene({ orderingMode: "keyed" });
+  scene.add("a", ["a0"]);
+  scene.add("b", ["b0"]);
+  scene.answer = ({ attempt }) => ({ status: attempt === 1 ? 503 : 200, tookMs: 100 });
+  await scene.wake();
+  await scene.runFor(60 * SECOND_MS);
+  expect(scene.names()).toHaveLength(4);
+  expect(scene.rung).toEqual([]);
+});
+
+test("what is given back because queues took the endpoint over while it was claimed is rung for there", async () => {
+  const scene = laneScene({ orderingMode: "unordered", concurrencyCap: 2 });
+  scene.add(" e0", ["e0"]);
+  const { claimHead } = scene.deps;
+  scene.deps.claimHead = async (...input) => {
+    const isClaimed = await claimHead(...input);
+    scene.clock.now += 2 * SECOND_MS;
+    Object.assign(scene.settings, { route: "queue", concurrencyCap: null, revision: 2 });
+    return isClaimed;
+  };
+  await scene.wake();
+  await scene.runFor(SECOND_MS);
+  expect(scene.names()).toEqual([]);
+  expect(scene.rung).toEqual([`${deliveryId({ ...scene.row("e0"), replayNo: 0 })} 1`]);
 });

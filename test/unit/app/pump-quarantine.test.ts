@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { deliveryId } from "../../../src/core/ids.ts";
 import { setCapacity } from "../../../src/app/lane/drain.ts";
 import type { LaneSettings } from "../../../src/app/lane/lane-state.ts";
 import { laneScene } from "./support/lane.ts";
@@ -42,6 +43,23 @@ test("when it answers what waits is let through, doubling from one, and the endp
   expect(scene.left).toEqual([T0 + 5_000]);
   expect(scene.mostInFlight.total).toBe(16);
   expect(scene.faults).toEqual([]);
+});
+
+test("what was under way when the endpoint went back is rung for once it has failed: its lane does nothing for it any more", async () => {
+  const scene = laneScene(HUNG);
+  // One in ten of what is begun from the fourth second on is slow.
+  scene.answer = ({ at, name }) => ({ status: 503, tookMs: at >= T0 + 4_000 && name.endsWith("0") ? 5_000 : 1_000 });
+  addOwn(scene, names(100));
+  await scene.wake();
+  await scene.runFor(8_500);
+  const { length } = scene.rung;
+  await scene.runFor(3_000);
+  expect(scene.left).toHaveLength(1);
+  const slow = scene.sent.filter(({ at, name }) => at >= T0 + 4_000 && name.endsWith("0"));
+  expect(slow.length).toBeGreaterThan(0);
+  const ids = slow.map(({ name }) => deliveryId({ ...scene.row(name), replayNo: 0 }));
+  expect(scene.rung).toEqual(expect.arrayContaining(ids.map((id) => `${id} 2`)));
+  expect(scene.rung.length - length).toBe(slow.length);
 });
 
 test("one that hangs again in the middle of it is back at one", async () => {
@@ -176,4 +194,20 @@ test("a lane of which nothing is left asks once for the end of its quarantine, a
   await scene.runFor(60_000);
   expect(asked).toEqual([0, 2_000, 4_000]);
   expect(scene.wakeAt()).toBeNull();
+});
+
+test("what is not due yet is tried at its time, where somebody else ended the quarantine and gave the endpoint a cap", async () => {
+  const scene = laneScene(HUNG, {
+    async leaveQuarantine() {
+      const { settings } = scene;
+      scene.settings = { ...settings, quarantinedAt: null, concurrencyCap: 2, revision: settings.revision + 1 };
+      return true;
+    },
+  });
+  addOwn(scene, names(3), { nextAttemptAt: T0 + 10_000 });
+  setCapacity(scene.state, scene.settings, T0);
+  scene.state.drain = { ...scene.state.drain!, size: 32 };
+  await scene.wake();
+  await scene.runFor(20_000);
+  expect(scene.sent.map(({ at }) => at)).toEqual([T0 + 10_000, T0 + 10_000, T0 + 10_000]);
 });

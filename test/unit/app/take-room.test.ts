@@ -4,12 +4,13 @@ import type { LoadedDelivery } from "../../../src/app/deliver/prepare.ts";
 import { takeRoom, type TakeRoomDeps } from "../../../src/app/deliver/take-room.ts";
 
 const T0 = 1_700_000_000_000;
-const PLACE = { tenantId: "ten_a", endpointId: "ep_a" };
+const ENDPOINT = { url: "https://consumer.example/hook", timeoutMs: 15_000 };
+const PLACE = { tenantId: "ten_a", endpointId: "ep_a", endpoint: ENDPOINT };
 
 function room() {
   const inFlight = createInFlight();
   const clock = { now: T0 };
-  const quarantined: { inFlight: number; oldestMs: number }[] = [];
+  const quarantined: { url: string; inFlight: number; oldestMs: number }[] = [];
   const scene = {
     inFlight,
     clock,
@@ -17,7 +18,7 @@ function room() {
     slept: 0,
     /** What happens while somebody waits. */
     meanwhile: () => {},
-    async take(count: number, attemptNumber = 1) {
+    async take(count: number, attemptNumber = 1, url = ENDPOINT.url) {
       const started: unknown[] = [];
       const deps: TakeRoomDeps = {
         inFlight,
@@ -29,11 +30,11 @@ function room() {
         },
         quarantine: async (_place, seen) => void quarantined.push(seen),
       };
-      const delivery = { ...PLACE, event: { payloadSize: 1 }, endpoint: { timeoutMs: 15_000 } } as LoadedDelivery;
+      const delivery = { ...PLACE, event: { payloadSize: 1 }, endpoint: { ...ENDPOINT, url } } as LoadedDelivery;
       const jobs = Array.from({ length: count }, () => ({ delivery, attemptNumber }));
       const rest = await takeRoom(deps, jobs, (some) => {
         started.push(...some);
-        for (const _ of some) inFlight.begin(PLACE, clock.now);
+        for (const { delivery: place } of some) inFlight.begin(place, clock.now);
       });
       return [started.length, rest.length];
     },
@@ -69,7 +70,15 @@ describe("deliveries to one endpoint", () => {
     await scene.take(8);
     scene.clock.now += 6_000;
     expect(await scene.take(5)).toEqual([0, 5]);
-    expect(scene.quarantined).toEqual([{ inFlight: 8, oldestMs: 6_000 }]);
+    expect(scene.quarantined).toEqual([{ url: ENDPOINT.url, inFlight: 8, oldestMs: 6_000 }]);
+  });
+
+  test("of another URL than the one that hangs start at once, and nobody takes their endpoint out of the way", async () => {
+    const scene = room();
+    await scene.take(8);
+    scene.clock.now += 6_000;
+    expect(await scene.take(5, 1, "https://consumer.example/mended")).toEqual([5, 0]);
+    expect(scene.quarantined).toEqual([]);
   });
 
   test("that are retries wait for first attempts that wait, and leave them half of the room", async () => {

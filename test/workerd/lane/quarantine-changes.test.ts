@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { deleteEndpoint } from "../../../src/app/endpoint/delete-endpoint.ts";
-import { enterQuarantine, leaveQuarantine } from "../../../src/app/endpoint/quarantine.ts";
+import { enterQuarantine, leaveQuarantine, MAX_MOVED } from "../../../src/app/endpoint/quarantine.ts";
 import {
   disableEndpoint,
   enableEndpoint,
@@ -92,6 +92,46 @@ test.each<[string, object, boolean, string]>([
   expect(await routeOf(fixture)).toBe(route);
   expect((await fixture.rows()).every(({ lane_key }) => (lane_key !== null) === (route === "lane"))).toBe(true);
   await cancelAll(fixture);
+});
+
+test("one with more waiting than a move should write stays with the queues, and is counted again after half a minute", async () => {
+  const fixture = await createHung();
+  let queued = MAX_MOVED + 1;
+  let counts = 0;
+  const { deps, lines } = quarantineDeps(fixture, {
+    async countQueued(_tenantId, _endpointId, limit) {
+      counts++;
+      return Math.min(queued, limit);
+    },
+  });
+  await enterQuarantine(deps, placeOf(fixture), SEEN);
+  queued = MAX_MOVED;
+  await enterQuarantine(deps, placeOf(fixture), SEEN);
+  expect([counts, lines, await routeOf(fixture)]).toEqual([1, ["quarantine_refused"], "queue"]);
+  fixture.forward(30_000);
+  await enterQuarantine(deps, placeOf(fixture), SEEN);
+  expect([counts, await routeOf(fixture)]).toEqual([2, "lane"]);
+});
+
+test("what is counted of an endpoint before it is moved is what queues have of it, up to a limit", async () => {
+  const fixture = await createHung();
+  await fixture.publishAll(names(3));
+  const { countQueued } = createRerouteLedger(fixture.db);
+  const { tenant, endpointId } = fixture;
+  expect(await countQueued(tenant.id, endpointId, 5)).toBe(3);
+  expect(await countQueued(tenant.id, endpointId, 2)).toBe(2);
+  expect(await countQueued("ten_other", endpointId, 5)).toBe(0);
+  await enter(fixture);
+  expect(await countQueued(tenant.id, endpointId, 5)).toBe(0);
+  await cancelAll(fixture);
+});
+
+test("a URL that was given meanwhile is not quarantined for what the one before it did", async () => {
+  const fixture = await createHung();
+  const { deps, principal } = acting(fixture);
+  await updateEndpoint(deps, principal, fixture.endpointId, { url: "https://other.example/hook" });
+  await enterQuarantine(quarantineDeps(fixture).deps, placeOf(fixture), SEEN);
+  expect((await endpointOf(fixture)).quarantined_at).toBeNull();
 });
 
 test("it is held by pause and disable like any other, and a deleted one ends what it is owed", async () => {

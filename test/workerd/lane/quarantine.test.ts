@@ -6,7 +6,7 @@ import { deliveryId } from "../../../src/core/ids.ts";
 import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
 import { countingEnv, createCost } from "../support/counting.ts";
 import { createHung, endpointOf, enter, hangingConsumer, names, placeOf, routeOf, SEEN } from "./hung.ts";
-import { createRandom, drain, inFlightOf, reroute } from "./support.ts";
+import { cancelAll, createRandom, drain, inFlightOf, reroute } from "./support.ts";
 
 type Closing = Parameters<LaneDeps["closeAttempts"]>[0][number];
 
@@ -218,5 +218,30 @@ test(
     expect(
       (await fixture.rows()).every(({ status, attempt_count }) => status === "succeeded" && attempt_count === 1),
     ).toBe(true);
+  },
+);
+
+test.each([
+  ["in quarantine", {}, true],
+  ["with a cap", { concurrency_cap: 1 }, false],
+])(
+  "first failures alone start the clock of an endpoint %s, whose retries have no turn",
+  async (_how, settings, hangs) => {
+    const fixture = await createHung(settings);
+    await fixture.publishAll(names(5));
+    if (hangs) await enter(fixture);
+    const isRunningAtFirsts: boolean[] = [];
+    fixture.answer = async ({ attempt }) => {
+      if (attempt === 1) isRunningAtFirsts.push((await endpointOf(fixture)).failing_since !== null);
+      fixture.forward(6_000);
+      return hangs ? null : new Response(null, { status: 500 });
+    };
+    const lane = fixture.createLane();
+    for (let n = 0; n < 20 && isRunningAtFirsts.length < 5; n++) {
+      await lane.run();
+      fixture.forward(60_000);
+    }
+    expect([isRunningAtFirsts[0], isRunningAtFirsts.at(-1)]).toEqual([false, true]);
+    await cancelAll(fixture);
   },
 );

@@ -10,7 +10,7 @@ import { createEraseLedger } from "../../../src/storage/ledger/erase.ts";
 import { createReadLedger } from "../../../src/storage/ledger/read.ts";
 import { createRetentionLedger } from "../../../src/storage/ledger/retention.ts";
 import { createWatchLedger } from "../../../src/storage/ledger/watch.ts";
-import { createLaneFixture, withoutLanes, type LaneFixture } from "../lane/support.ts";
+import { cancelAll, createLaneFixture, reroute, withoutLanes, type LaneFixture } from "../lane/support.ts";
 import { createTestTenant, type TestTenant } from "../support/api.ts";
 import { countingEnv, createCost } from "../support/counting.ts";
 import { createTestContext, publish, shardDeps } from "../support/worker.ts";
@@ -297,4 +297,26 @@ test("five thousand lanes with nothing open, and all that they delivered, cost a
     ].map((sql) => db.prepare(sql).bind(tenant.id, endpointId)),
   );
   expect(await readsOfTick()).toBe(withOne);
+});
+
+test("to enter quarantine and to leave it reads nothing of what has ended, however much that is", async () => {
+  const fixture = await createLaneFixture({ ordering_mode: "unordered" });
+  onTestFinished(() => emptyLane(fixture));
+  await fixture.publishAll(["k/0", "k/1"]);
+  const { db, tenant, endpointId } = fixture;
+  const cost = createCost();
+  const counted = { ...fixture, db: shardsOf(countingEnv(env as Env, cost)).get(tenant.shard)! };
+  const readsOfMoves = async () => {
+    const before = cost.rowsRead;
+    for (const route of ["lane", "queue"] as const) await reroute(counted, "unordered", route);
+    return cost.rowsRead - before;
+  };
+  const withNone = await readsOfMoves();
+  await fillLane(fixture, false, 0, 3_000);
+  await db
+    .prepare("update delivery set status = 'succeeded', terminal_at = 1 where endpoint_id = ? and created_at = 0")
+    .bind(endpointId)
+    .run();
+  expect((await readsOfMoves()) - withNone).toBeLessThan(1_000);
+  await cancelAll(fixture);
 });

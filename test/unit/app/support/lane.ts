@@ -45,6 +45,8 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
   const faults: string[] = [];
   /** When the endpoint was given back to the queues. */
   const left: number[] = [];
+  /** Doorbells for queues, as `<event id> <attempt>`. */
+  const rung: string[] = [];
   const reports: AttemptReport[] = [];
   /** Generations that were woken. */
   const woken: number[] = [];
@@ -189,6 +191,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     reportsUntil: async () => 0,
     queueReport: async (report) => void reports.push(report),
     ringLater: () => {},
+    ringQueue: (calls) => void rung.push(...calls.map((call) => `${call.deliveryId} ${call.attemptNumber}`)),
     wakeLane: ({ generation }) => void woken.push(generation),
     logAttempt: () => {},
     logFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
@@ -225,6 +228,7 @@ export function laneScene(settings: Partial<LaneSettings> = {}, over: Partial<La
     loads,
     faults,
     left,
+    rung,
     reports,
     woken,
     /** Pumps so far, whoever asked for them. */
