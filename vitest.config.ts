@@ -63,6 +63,7 @@ const LONGEST = [
   "lane-changes",
   "docs-commands",
   "backlog",
+  "fan-out",
   "deploy",
   "start",
   "lane-limits",

@@ -4,6 +4,7 @@ import { logFault } from "../log-fault.ts";
 import type { FanOutRef } from "../app/publish/expand-fan-out.ts";
 import { sendFanOuts, sendRings } from "../queue/producer.ts";
 import { within } from "./bounded.ts";
+import { inTurn } from "./in-turn.ts";
 import { runtime } from "./runtime.ts";
 import { shardsOf } from "./shards.ts";
 
@@ -11,6 +12,18 @@ import { shardsOf } from "./shards.ts";
 const ARM_INTERVAL_MS = 10_000;
 const WATCHDOG_DELAY_MS = 30_000;
 const OBJECT_LIMIT_MS = 5_000;
+/**
+ * Lanes that one invocation wakes at once. An event may have thousands, and each begins with a trip to the ledger, which does one
+ * after the other: all at once they would wait there for longer than they wait, and ask again.
+ */
+const WAKES_AT_ONCE = 32;
+/** A lane that takes longer to look at its rows does not keep those behind it waiting. */
+const WAKE_TURN_MS = 5_000;
+/**
+ * Between one and the next that waits. A runtime on one machine looks at sockets and clocks only once no call within it is left to do: without
+ * waiting for the clock, thousands of lanes would all be woken before it takes a single answer or request.
+ */
+const WAKE_PAUSE_MS = 1;
 /** A report that is due is in the ledger, or put off again, within this time. */
 const REPORT_SLACK_MS = 60_000;
 
@@ -39,18 +52,26 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
         .catch((error: unknown) => logFault("arm watchdog", error)),
     );
   }
+  const inTurnOfWakes = inTurn(WAKES_AT_ONCE, () => runtime.sleep(WAKE_PAUSE_MS));
+
+  async function wake(lane: LaneName): Promise<void> {
+    try {
+      const woken = laneOf(env, shard, lane)
+        .wake()
+        .catch((error: unknown) => logFault("wake lane", error));
+      context.waitUntil(woken);
+      await within(WAKE_TURN_MS, woken).catch(() => {});
+    } catch (error) {
+      logFault("wake lane", error);
+    }
+  }
+
   return {
     announce: (calls: DeliveryCall[]) => ring(sendRings(env.FIRST_ATTEMPTS, shard, calls, 0)),
     announceFanOuts: (fanOuts: FanOutRef[]) => ring(sendFanOuts(env.FIRST_ATTEMPTS, shard, fanOuts)),
     ringLater: (calls: DeliveryCall[], delayMs: number) => ring(sendRings(env.RETRIES, shard, calls, delayMs)),
     /** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
-    wakeLane(lane: LaneName): void {
-      context.waitUntil(
-        laneOf(env, shard, lane)
-          .wake()
-          .catch((error: unknown) => logFault("wake lane", error)),
-      );
-    },
+    wakeLane: (lane: LaneName) => context.waitUntil(inTurnOfWakes(() => wake(lane))),
   };
 }
 

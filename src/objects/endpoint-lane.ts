@@ -27,9 +27,11 @@ export class EndpointLane extends DurableObject<Env> {
     );
   }
 
-  /** Something may be due. Answers at once. */
+  /** Something may be due. Answers once it has looked, which whoever wakes many waits for; requests go on in the background. */
   async wake(): Promise<void> {
-    this.ctx.waitUntil(this.#pump(true));
+    const looked = this.#pump(true);
+    this.ctx.waitUntil(looked);
+    await looked;
   }
 
   override async alarm(): Promise<void> {

@@ -14,6 +14,8 @@ export interface LedgerFault {
   containing?: string;
   /** `refused` does nothing; `answer_lost` does the work and then throws. */
   fault: "refused" | "answer_lost";
+  /** How many go through before it strikes. */
+  after?: number;
   /** How often; without it, until the faults are set anew. */
   times?: number;
 }

@@ -87,6 +87,7 @@ function takeLedgerFault(sqls: string[]): "refused" | "answer_lost" | null {
   const isWrite = sqls.some((sql) => /^\s*(insert|update|delete)\b/i.test(sql));
   if (isWrite !== (ledger.statements === "writes")) return null;
   if (ledger.containing !== undefined && !sqls.some((sql) => sql.includes(ledger.containing!))) return null;
+  if (ledger.after !== undefined && ledger.after-- > 0) return null;
   if (ledger.times !== undefined) ledger.times--;
   counts.ledger++;
   return ledger.fault;

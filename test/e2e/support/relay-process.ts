@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
@@ -64,12 +64,27 @@ export async function startRelayProcess(options: StartOptions = {}): Promise<Rel
   return { url, stateDir, group: child.pid!, printed: () => printed, stop, kill };
 }
 
-export function createStateDir(): string {
-  const stateDir = mkdtempSync(join(tmpdir(), "hooklane-e2e-"));
+export function createStateDir(folder = tmpdir()): string {
+  const stateDir = mkdtempSync(join(folder, "hooklane-e2e-"));
   stateDirs.push(stateDir);
   return stateDir;
 }
 
+/**
+ * Where a relay with thousands of lanes goes. Locally each trip to the database, even one that reads, and each new object waits
+ * for the disk several times; a killed process leaves its files in memory as it leaves them on a disk.
+ */
+export function folderInMemory(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= MEMORY_NEEDED ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
+const MEMORY = "/dev/shm";
+const MEMORY_NEEDED = 2 * 2 ** 30;
 const logs: (() => string)[] = [];
 const running = new Set<ChildProcess>();
 const stateDirs: string[] = [];

@@ -3,6 +3,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { deliveryId } from "../../../../src/core/ids.ts";
 
+export interface LedgerEvent {
+  id: string;
+  key: string;
+  /** Whether all that it owes is on record. */
+  isDispatched: boolean;
+  deliveryCount: number;
+}
+
 export interface LedgerDelivery {
   id: string;
   eventId: string;
@@ -22,7 +30,7 @@ export interface LedgerAttempt {
 }
 
 export interface Ledger {
-  events: { id: string; key: string }[];
+  events: LedgerEvent[];
   deliveries: LedgerDelivery[];
   /** What SQLite itself finds wrong with the file; `ok` where nothing is. */
   integrity: string;
@@ -71,10 +79,15 @@ function readTables(db: DatabaseSync, tenantId: string): Ledger {
       statusCode: attempt["status_code"],
     })),
   }));
-  const events = rowsOf("select id, idempotency_key from event where tenant_id = ?");
+  const events = rowsOf("select id, idempotency_key, dispatched_at, delivery_count from event where tenant_id = ?");
   const checks = [...db.prepare("pragma integrity_check").all(), ...db.prepare("pragma foreign_key_check").all()];
   return {
-    events: events.map((row) => ({ id: row["id"], key: row["idempotency_key"] })),
+    events: events.map((row) => ({
+      id: row["id"],
+      key: row["idempotency_key"],
+      isDispatched: row["dispatched_at"] !== null,
+      deliveryCount: row["delivery_count"],
+    })),
     deliveries,
     integrity: checks.map((row) => Object.values(row).join(" ")).join(),
   };

@@ -39,7 +39,7 @@ export interface Visit {
 export interface Evidence {
   published: Published[];
   visits: Visit[];
-  ledger: Ledger;
+  ledger: Pick<Ledger, "deliveries" | "integrity"> & { events: { id: string; key: string }[] };
   targets: Target[];
   /** Milliseconds since 1970. */
   killedAt: number[];
