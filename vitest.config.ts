@@ -12,6 +12,8 @@ const SECRETS_KEY = `test:${Buffer.alloc(32, 7).toString("base64")}`;
 /** These only end a test that would wait for ever: how fast a machine is must not matter. */
 const PATIENT = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
 
+const SWEEPS = "test/workerd/faults/**/*.test.ts";
+
 /** All but one is vitest's own idea: of two cores one. Projects that run at the same time must agree on it. */
 const ALL_CORES = "100%";
 
@@ -19,7 +21,7 @@ const ALL_CORES = "100%";
  * The Worker's own modules inside the runtime, with real D1, R2, Queues and objects. Over two databases, since whatever goes
  * wrong with one goes wrong there too; what is only so with one, the relays of the e2e tests show.
  */
-async function workerdProject() {
+async function workerdProject(name: string, files: { include: string[]; exclude?: string[] }) {
   return {
     plugins: [
       cloudflareTest({
@@ -46,8 +48,8 @@ async function workerdProject() {
       }),
     ],
     test: {
-      name: "workerd",
-      include: ["test/workerd/**/*.test.ts"],
+      name,
+      ...files,
       setupFiles: ["test/workerd/support/migrate.ts"],
       // Files share a runtime, one for each core: every test makes a tenant of its own.
       isolate: false,
@@ -108,7 +110,9 @@ export default defineConfig({
           ...PATIENT,
         },
       },
-      await workerdProject(),
+      await workerdProject("workerd", { include: ["test/workerd/**/*.test.ts"], exclude: [SWEEPS] }),
+      // Their clock is everybody's in a runtime, so they have one in which no other test's objects are awake.
+      await workerdProject("faults", { include: [SWEEPS] }),
       {
         test: {
           name: "e2e",

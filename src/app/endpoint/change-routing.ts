@@ -24,13 +24,18 @@ export interface ChangeRoutingDeps extends Pick<Runtime, "now"> {
     moves: boolean,
     now: number,
   ): Promise<(DeliveryRef & { attemptCount: number })[] | null>;
+  /** How many pending deliveries a move would take from there; `limit` where it is more. */
+  countToMove(tenantId: string, endpointId: string, from: "queue" | "lane", limit: number): Promise<number>;
   ringLater(calls: DeliveryCall[], delayMs: number): void;
   wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
 }
 
+/** A move is one transaction, in which the database serves nobody else: what nobody asked for moves no more than this. */
+export const MAX_MOVED = 10_000;
+
 /**
  * The one way in which deliveries move between queues and lanes, or between lanes. A quarantine ends with whatever has a lane of
- * its own, and where a URL is given: what hung was the other one.
+ * its own, and where a URL is given: what hung was the other one. Where too much waits it begins anew instead.
  */
 export async function changeRouting(
   deps: ChangeRoutingDeps,
@@ -43,9 +48,20 @@ export async function changeRouting(
     if (!current) throw notFound("endpoint");
     const changes = changesOf(current);
     const isFree = routeOf({ ...current, ...definedOf(changes), quarantinedAt: null }) === "queue";
-    const quarantinedAt = isFree && changes.url === undefined ? current.quarantinedAt : null;
+    const isTriedAnew = isFree && current.quarantinedAt !== null && changes.url !== undefined;
+    const quarantinedAt = isTriedAnew
+      ? await tryAnew(deps, tenantId, endpointId)
+      : isFree
+        ? current.quarantinedAt
+        : null;
     return applyRouting(deps, tenantId, current, { ...changes, quarantinedAt });
   });
+}
+
+/** Since when it is in quarantine then. */
+async function tryAnew(deps: ChangeRoutingDeps, tenantId: string, endpointId: string): Promise<number | null> {
+  const waiting = await deps.countToMove(tenantId, endpointId, "lane", MAX_MOVED + 1);
+  return waiting > MAX_MOVED ? deps.now() : null;
 }
 
 /** Of one endpoint as it was read; null when it is not like that any more. */

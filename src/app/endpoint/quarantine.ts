@@ -1,9 +1,7 @@
 import type { Place } from "../deliver/in-flight.ts";
-import { applyRouting, type ChangeRoutingDeps } from "./change-routing.ts";
+import { applyRouting, MAX_MOVED, type ChangeRoutingDeps } from "./change-routing.ts";
 
 export interface QuarantineDeps extends ChangeRoutingDeps {
-  /** How many deliveries of an endpoint queues have to make; `limit` where it is more. */
-  countQueued(tenantId: string, endpointId: string, limit: number): Promise<number>;
   /** Per endpoint, when this isolate last could not quarantine it. */
   refusedAt: Map<string, number>;
   logQuarantine(line: QuarantineLine): void;
@@ -22,9 +20,7 @@ export interface QuarantineLine {
   lasted_ms?: number;
 }
 
-/** A move is one transaction, in which the database serves nobody else. What has more is bounded by its room alone. */
-export const MAX_MOVED = 10_000;
-/** Neither counted nor tried again before: both walk over all that is due. */
+/** What had too much to move is neither counted nor tried again before: both walk over all that is due. */
 const REFUSED_MS = 30_000;
 const MAX_REMEMBERED = 1_000;
 
@@ -45,7 +41,7 @@ export async function enterQuarantine(
     const isTried = current?.route === "queue" && current.pausedAt === null && current.disabledAt === null;
     // What hangs may be the URL before this one.
     if (!isTried || current.url !== seen.url) return;
-    if ((await deps.countQueued(tenantId, endpointId, MAX_MOVED + 1)) > MAX_MOVED) {
+    if ((await deps.countToMove(tenantId, endpointId, "queue", MAX_MOVED + 1)) > MAX_MOVED) {
       remember(refusedAt, endpointId, deps.now());
       deps.logQuarantine({ event: "quarantine_refused", ...line });
     } else if (await applyRouting(deps, tenantId, current, { quarantinedAt: deps.now() })) {

@@ -87,11 +87,14 @@ export function createRerouteLedger(db: D1Database) {
       }));
     },
 
-    /** How many pending deliveries of an endpoint queues have; `limit` where it is more. delivery_due, which holds its id. */
-    async countQueued(tenantId: string, endpointId: string, limit: number): Promise<number> {
-      const queued = `select 1 from delivery where lane_key is null and terminal_at is null and status = 'pending'
-        and endpoint_id = ?2 and +tenant_id = ?1 limit ?3`;
-      const statement = db.prepare(`select count(*) as n from (${queued})`).bind(tenantId, endpointId, limit);
+    /**
+     * How many pending deliveries of an endpoint queues have, or its lane; `limit` where it is more. delivery_due, which holds
+     * its id, or delivery_lane.
+     */
+    async countToMove(tenantId: string, endpointId: string, from: "queue" | "lane", limit: number): Promise<number> {
+      const toMove = `select 1 from delivery where lane_key is ${from === "lane" ? "not" : ""} null and terminal_at is null
+        and status = 'pending' and endpoint_id = ?2 and +tenant_id = ?1 limit ?3`;
+      const statement = db.prepare(`select count(*) as n from (${toMove})`).bind(tenantId, endpointId, limit);
       return (await statement.first<number>("n"))!;
     },
   };

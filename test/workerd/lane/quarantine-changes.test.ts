@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { deleteEndpoint } from "../../../src/app/endpoint/delete-endpoint.ts";
-import { enterQuarantine, leaveQuarantine, MAX_MOVED } from "../../../src/app/endpoint/quarantine.ts";
+import { MAX_MOVED } from "../../../src/app/endpoint/change-routing.ts";
+import { enterQuarantine, leaveQuarantine } from "../../../src/app/endpoint/quarantine.ts";
 import {
   disableEndpoint,
   enableEndpoint,
@@ -99,7 +100,7 @@ test("one with more waiting than a move should write stays with the queues, and 
   let queued = MAX_MOVED + 1;
   let counts = 0;
   const { deps, lines } = quarantineDeps(fixture, {
-    async countQueued(_tenantId, _endpointId, limit) {
+    async countToMove(_tenantId, _endpointId, _from, limit) {
       counts++;
       return Math.min(queued, limit);
     },
@@ -113,16 +114,41 @@ test("one with more waiting than a move should write stays with the queues, and 
   expect([counts, await routeOf(fixture)]).toEqual([2, "lane"]);
 });
 
-test("what is counted of an endpoint before it is moved is what queues have of it, up to a limit", async () => {
+test("with as much in its lane a URL begins its quarantine anew, and moves nothing", async () => {
+  const fixture = await createHung();
+  await fixture.publishAll(names(2));
+  fixture.forward(-60_000);
+  await enter(fixture);
+  const before = await endpointOf(fixture);
+  const { deps, principal } = acting(fixture);
+  const url = "https://other.example/hook";
+  for (const change of [{ url }, { url, timeout_ms: 5_000 }])
+    await updateEndpoint({ ...deps, countToMove: async () => MAX_MOVED + 1 }, principal, fixture.endpointId, change);
+  const after = await endpointOf(fixture);
+  expect(after).toMatchObject({ url, timeout_ms: 5_000 });
+  expect(Date.parse(after.quarantined_at)).toBeGreaterThanOrEqual(Date.parse(before.quarantined_at) + 60_000);
+  expect((await fixture.rows()).every(({ lane_key }) => lane_key !== null)).toBe(true);
+  await cancelAll(fixture);
+});
+
+test("what is counted of an endpoint before it is moved is what queues have of it, or its lane, up to a limit", async () => {
   const fixture = await createHung();
   await fixture.publishAll(names(3));
-  const { countQueued } = createRerouteLedger(fixture.db);
+  const { countToMove } = createRerouteLedger(fixture.db);
   const { tenant, endpointId } = fixture;
-  expect(await countQueued(tenant.id, endpointId, 5)).toBe(3);
-  expect(await countQueued(tenant.id, endpointId, 2)).toBe(2);
-  expect(await countQueued("ten_other", endpointId, 5)).toBe(0);
+  const counts = async (tenantId = tenant.id, limit = 5) =>
+    Promise.all((["queue", "lane"] as const).map((from) => countToMove(tenantId, endpointId, from, limit)));
+  expect([await counts(), await counts(tenant.id, 2), await counts("ten_other")]).toEqual([
+    [3, 0],
+    [2, 0],
+    [0, 0],
+  ]);
   await enter(fixture);
-  expect(await countQueued(tenant.id, endpointId, 5)).toBe(0);
+  expect([await counts(), await counts(tenant.id, 2), await counts("ten_other")]).toEqual([
+    [0, 3],
+    [0, 2],
+    [0, 0],
+  ]);
   await cancelAll(fixture);
 });
 
