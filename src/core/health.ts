@@ -131,7 +131,7 @@ function judgeAttempts(
   disables: number | null,
   now: number,
 ): Judgement {
-  if (attempts.length === 0) return { state: "unknown", why: "No request to it is on record." };
+  if (attempts.length === 0) return { state: "unknown", why: "No request to it that has ended was found." };
   const judged = attempts.slice(0, JUDGED);
   const failures = judged.filter(isFailure);
   const isAll = consecutiveFailures === attempts.length;
@@ -154,7 +154,7 @@ function clockOf(failingSince: number | null, disables: number | null, now: numb
   const since = `It has had nothing but failures since ${formatTime(failingSince)}`;
   if (disables === null) return [`${since}.`];
   return [
-    `${since}, and ${disables <= now ? "the next one disables it" : `the first from ${formatTime(disables)} on disables it`}.`,
+    `${since}, and ${disables <= now ? "the next failure disables it" : `the first failure from ${formatTime(disables)} on disables it`}.`,
   ];
 }
 

@@ -44,6 +44,27 @@ describe("leases that ran out", () => {
     expect(await recovered(10 * MINUTE_MS, 1)).toHaveLength(1);
     expect(await recovered(10 * MINUTE_MS - 1, 0)).toHaveLength(1);
   });
+
+  test("of a ledger that hangs at each of them keep a tick from the rest for half a minute, and the next goes on", async () => {
+    let now = T0;
+    let tried = 0;
+    let looksAtHolds = 0;
+    const { deps } = quietScene({
+      now: () => now,
+      listExpiredLeases: async () => Array.from({ length: PAGE }, (_, n) => attemptReport({ token: `token-${n}` })),
+      listEndedHolds: async () => (looksAtHolds++, []),
+      async closeAttempts() {
+        tried++;
+        now += 10_000;
+        throw new Error("no answer within 10000 ms");
+      },
+    });
+    const state = createWatchState(T0);
+    expect(await tick(deps, state)).not.toBeNull();
+    expect({ tried, looksAtHolds }).toEqual({ tried: 4, looksAtHolds: 1 });
+    await tick(deps, state);
+    expect({ tried, looksAtHolds }).toEqual({ tried: 8, looksAtHolds: 2 });
+  });
 });
 
 describe("holds", () => {

@@ -32,7 +32,7 @@ const judge = (signs: string, endpoint: Partial<HealthEndpoint> = {}) =>
 
 describe("the state, and why", () => {
   test.each<[string, string, string]>([
-    ["", "unknown", "No request to it is on record."],
+    ["", "unknown", "No request to it that has ended was found."],
     ["+", "healthy", "The last attempt succeeded."],
     ["+".repeat(30), "healthy", "The last 20 attempts succeeded."],
     ["-", "degraded", "Its only attempt failed with http_5xx 503."],
@@ -113,14 +113,14 @@ describe("the clock", () => {
     const runsOut = new Date(at(60) + 5 * DAY_MS).toISOString();
     expect(health).toMatchObject({ failingSince: at(60), disablesAt: at(60) + 5 * DAY_MS });
     expect(health.why).toContain(
-      `It has had nothing but failures since ${iso(60)}, and the first from ${runsOut} on disables it.`,
+      `It has had nothing but failures since ${iso(60)}, and the first failure from ${runsOut} on disables it.`,
     );
   });
 
   test("that has run out disables by the next failure", () => {
     const { why, disablesAt } = judge(failing, { failingSince: NOW - 5 * DAY_MS });
     expect(disablesAt).toBe(NOW);
-    expect(why).toMatch(/and the next one disables it\.$/);
+    expect(why).toMatch(/and the next failure disables it\.$/);
   });
 
   test("runs out never where nothing disables, and has done its work where the endpoint is disabled", () => {

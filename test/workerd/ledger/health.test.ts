@@ -99,7 +99,7 @@ test("an endpoint that was never asked is unknown, and one that is paused or dis
   await scene.publishOne();
   expect(await health(scene)).toEqual({
     state: "unknown",
-    why: "No request to it is on record.",
+    why: "No request to it that has ended was found.",
     window: { attempts: 0, from: null, to: null },
     success_rate: null,
     p50_ms: null,
