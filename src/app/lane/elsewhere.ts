@@ -25,10 +25,14 @@ export async function lookElsewhere(
   for (const { laneKey, lockedUntil } of inFlight) {
     if (state.running.has(laneKey)) continue;
     // Several may be under way in one key, begun before it was one.
-    state.elsewhere.set(laneKey, Math.min(lockedUntil, state.elsewhere.get(laneKey) ?? Infinity));
+    const known = state.elsewhere.get(laneKey) ?? { count: 0, lockedUntil: Infinity };
+    state.elsewhere.set(laneKey, {
+      count: known.count + 1,
+      lockedUntil: Math.min(lockedUntil, known.lockedUntil),
+    });
   }
   state.elsewhereAsOf = { revision: settings.revision, at: now };
-  for (const [laneKey, lockedUntil] of state.elsewhere) {
+  for (const [laneKey, { lockedUntil }] of state.elsewhere) {
     if (lockedUntil > now) continue;
     const view = await deps.loadLane(tenantId, endpointId, laneKey, 1, 1, now);
     if (view.lanes[0]?.laneKey !== laneKey || !(await settleHeads(deps, state, view, settings, now))) continue;
@@ -36,6 +40,13 @@ export async function lookElsewhere(
     // The walk may have passed it.
     wakeBy(state, now + ELSEWHERE_CHECK_MS);
   }
+}
+
+/** The room that is taken besides what the heads of these lane keys show, of which each shows one request at most. */
+export function roomTakenBeside({ running, elsewhere }: LaneState, heads: ReadonlySet<string>): number {
+  const own = [...running.keys()].filter((laneKey) => !heads.has(laneKey)).length;
+  const others = [...elsewhere].map(([laneKey, { count }]) => (heads.has(laneKey) ? count - 1 : count));
+  return others.reduce((sum, count) => sum + count, own);
 }
 
 /** What was found in another mode takes no room in this one; whoever comes back to that asks anew. */

@@ -78,8 +78,8 @@ export interface LaneState {
   lookAgainAt: number | null;
   /** How long the lease of a request lasts, as the endpoint last said. */
   leaseMs: number;
-  /** Lane keys that a former object or queues have under way, and when their leases end. They take room of the cap. */
-  elsewhere: Map<string, number>;
+  /** Lane keys that a former object or queues have under way, how many of each, and when the first lease ends. All take room of the cap. */
+  elsewhere: Map<string, { count: number; lockedUntil: number }>;
   /** The endpoint's revision, and when, at which that was last asked; null for never. */
   elsewhereAsOf: { revision: number; at: number } | null;
   pace: Pace;

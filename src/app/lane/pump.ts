@@ -6,7 +6,7 @@ import { callFor, type DeliveryCall } from "../deliver/delivery-call.ts";
 import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { AttemptReport } from "../deliver/report.ts";
 import { leaveWhenDone, noteEnd, restsUntil, setCapacity } from "./drain.ts";
-import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere } from "./elsewhere.ts";
+import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere, roomTakenBeside } from "./elsewhere.ts";
 import type { LaneDeps, LaneSettings, LaneState, LaneView } from "./lane-state.ts";
 import { forgetOldFaults, wakeBy } from "./lane-state.ts";
 import { hasRoom } from "./has-room.ts";
@@ -116,10 +116,13 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   const reach = settings.ratePerSecond === null && state.drain === null ? ROWS_PER_KEY : 1;
   const heads = view.lanes.map((lane) => toHead(state, lane, reach, now));
   const seen = new Set(heads.map(({ laneKey }) => laneKey));
-  // What is under way behind the part that was read takes room as well.
-  const unseen = [...state.running.keys(), ...state.elsewhere.keys()].filter((laneKey) => !seen.has(laneKey)).length;
+  // What is under way behind the part that was read, or behind a head, takes room as well.
   const heldBytes = [...state.running.values()].reduce((sum, bytes) => sum + bytes, 0);
-  const limits = { concurrencyCap: state.capacity - unseen, ratePerSecond: settings.ratePerSecond, heldBytes };
+  const limits = {
+    concurrencyCap: state.capacity - roomTakenBeside(state, seen),
+    ratePerSecond: settings.ratePerSecond,
+    heldBytes,
+  };
   const { start, rest, wakeAt } = selectRunnable(heads, limits, beginningsOf(state.pace.turns), now);
   const lanes = new Map(view.lanes.map((lane) => [lane.laneKey, lane]));
   for (const head of start) {

@@ -31,7 +31,7 @@ export interface Received {
   endedAt: number | null;
   /** Of the settings it was claimed under. */
   rate: number | null;
-  laneKey: string | null;
+  orderingKey: string | null;
   answered: "success" | "failure" | null;
   /** When the process that made it heard of it. */
   toldAt: number | null;

@@ -121,7 +121,7 @@ function look(
     leftAt,
     endedAt: null,
     rate: row?.["rate_limit_per_second"] ?? null,
-    laneKey: row?.["lane_key"] ?? null,
+    orderingKey: row?.["ordering_key"] ?? null,
     answered: null,
     toldAt: null,
   };
@@ -157,7 +157,8 @@ function lookAtOrder(model: Model, db: Sqlite, received: Received, row: Record<s
   for (const other of model.inFlight(endpointId)) {
     // A success that was told late ends a delivery while its next attempt is under way.
     if (isOver(db, other)) continue;
-    const isOfLane = mode === "strict" || other.laneKey === received.laneKey;
+    // By its event's key, since a change of mode may have given the row another lane in the meantime.
+    const isOfLane = mode === "strict" || other.orderingKey === received.orderingKey;
     if (isOfLane) model.violate(`two at a time in one lane: ${name} beside ${other.deliveryId} #${other.attempt}`);
   }
   // What was under way when the mode was changed goes on before what waited.

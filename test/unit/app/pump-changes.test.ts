@@ -86,3 +86,17 @@ test("what is given back because queues took the endpoint over while it was clai
   expect(scene.names()).toEqual([]);
   expect(scene.rung).toEqual([`${deliveryId({ ...scene.row("e0"), replayNo: 0 })} 1`]);
 });
+
+test("several requests of one key, begun before it was one, take as many places of the cap", async () => {
+  const scene = laneScene({ orderingMode: "keyed", concurrencyCap: 3 });
+  scene.add("a", ["a0", "a1", "a2"]);
+  scene.add("b", ["b0"]);
+  const lease = { status: "processing" as const, token: "another", attemptCount: 1, lockedUntil: T0 + 45_000 };
+  for (const name of ["a0", "a1", "a2"]) Object.assign(scene.row(name), lease);
+  await scene.wake();
+  await scene.runFor(5 * SECOND_MS);
+  expect(scene.names()).toEqual([]);
+  Object.assign(scene.row("a0"), { status: "succeeded", token: null, lockedUntil: null });
+  await scene.runFor(5 * SECOND_MS);
+  expect(scene.names()).toEqual(["b0"]);
+});
