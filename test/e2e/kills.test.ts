@@ -10,6 +10,7 @@ import { createTargets, startVisits, TIMEOUT_MS, type OrderTarget } from "./supp
 import { judge, type Visit } from "./support/kills/verdict.ts";
 import { numberOf, range, readDelivery, readLane } from "./support/lanes.ts";
 import { inTime, shortestSpanMs } from "./support/rate.ts";
+import { hasOpen } from "./support/many.ts";
 import { startReceiver, type Receiver } from "./support/receiver.ts";
 import { sleep } from "./support/sleep.ts";
 
@@ -158,10 +159,3 @@ test(
     expect(publishing.refused, story()).toEqual([]);
   },
 );
-
-async function hasOpen({ admin }: TestTenant): Promise<boolean> {
-  const open = ["pending", "processing"].map((status) =>
-    expectStatus(200, admin.get(`/v1/deliveries?limit=1&status=${status}`)),
-  );
-  return (await Promise.all(open)).some(({ data }) => data.length > 0);
-}

@@ -24,10 +24,12 @@ export async function publishMany({ admin }: TestTenant, count: number): Promise
 
 /** Resolves once no delivery of the tenant is open any more. */
 export async function nothingOpen(tenant: TestTenant, timeoutMs?: number): Promise<void> {
-  await eventually(async () => {
-    const open = await Promise.all(["pending", "processing"].map((status) => hasAny(tenant, status)));
-    return !open.includes(true);
-  }, timeoutMs);
+  await eventually(async () => !(await hasOpen(tenant)), timeoutMs);
+}
+
+export async function hasOpen(tenant: TestTenant): Promise<boolean> {
+  const open = await Promise.all(["pending", "processing"].map((status) => hasAny(tenant, status)));
+  return open.includes(true);
 }
 
 /** A page looks at so many deliveries: of more an empty one does not say that there is none. */
