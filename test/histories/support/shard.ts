@@ -13,12 +13,14 @@ const MAX_TEST_MS = 3_600_000;
 const COUNTED = ["histories", ...MEASURED];
 
 const histories = Number(process.env["HOOKLANE_HISTORIES"] ?? DEFAULT_HISTORIES);
+/** Where a run of many goes on that is made in parts. */
+const firstSeed = Number(process.env["HOOKLANE_FIRST_SEED"] ?? 1);
 /** Runs this one alone, with the end of its trace; of its steps only those given. */
 const single = process.env["HOOKLANE_SEED"];
 
-/** One of the files that share the seeds 1, 2, 3, …: each process runs its own part. */
+/** One of the files that share the seeds one after the other: each process runs its own part. */
 export function runShard(shard: number): void {
-  const seeds = single === undefined ? Array.from({ length: histories }, (_, n) => n + 1) : [Number(single)];
+  const seeds = single === undefined ? Array.from({ length: histories }, (_, n) => firstSeed + n) : [Number(single)];
   const own = seeds.filter((_, n) => n % SHARDS === shard);
   const counts = Object.fromEntries([...COUNTED, ...Object.keys(KINDS), OTHERWISE].map((name) => [name, 0]));
   for (let from = 0; from < own.length; from += PER_TEST) {
