@@ -29,7 +29,10 @@ export interface Received {
   leftAt: number;
   startedAt: number;
   endedAt: number | null;
-  /** Of the settings it was claimed under. */
+  /** The settings it was claimed under. */
+  revision: number;
+  mode: string | null;
+  cap: number | null;
   rate: number | null;
   orderingKey: string | null;
   answered: "success" | "failure" | null;

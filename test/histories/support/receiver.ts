@@ -120,6 +120,9 @@ function look(
     startedAt: world.now,
     leftAt,
     endedAt: null,
+    revision: row?.["endpoint_revision"] ?? 0,
+    mode: row?.["ordering_mode"] ?? null,
+    cap: row?.["concurrency_cap"] ?? null,
     rate: row?.["rate_limit_per_second"] ?? null,
     orderingKey: row?.["ordering_key"] ?? null,
     answered: null,
@@ -140,7 +143,7 @@ function look(
     if (isKnown && !world.isExcused(one.toldAt!)) model.violate(`request after a known success: ${name}`);
   }
   lookAtOrder(model, db, received, row, name);
-  lookAtLimits(model, db, received, row, name);
+  lookAtLimits(model, db, received, name);
   lookAtContent(model, request, headers, received, row["revision"] === row["endpoint_revision"], name);
   model.see(received, headers.get("webhook-id")!);
   return received;
@@ -152,15 +155,19 @@ const MAX_CLAIM_AGE_MS = 15_000;
 function lookAtOrder(model: Model, db: Sqlite, received: Received, row: Record<string, any>, name: string): void {
   const { eventId, endpointId, replayNo } = received;
   const mode = row["ordering_mode"] as string | null;
-  const isOrdered = mode === "strict" || (mode === "keyed" && row["ordering_key"] !== null);
-  if (!isOrdered) return;
   for (const other of model.inFlight(endpointId)) {
     // A success that was told late ends a delivery while its next attempt is under way.
     if (isOver(db, other)) continue;
+    // Of two the later settings say what the one has to do with the other; those of the mode before say nothing of it.
+    const { mode: present } = newest([received, other]);
     // By its event's key, since a change of mode may have given the row another lane in the meantime.
-    const isOfLane = mode === "strict" || other.orderingKey === received.orderingKey;
+    const isOfLane =
+      present === "strict" ||
+      (present === "keyed" && received.orderingKey !== null && other.orderingKey === received.orderingKey);
     if (isOfLane) model.violate(`two at a time in one lane: ${name} beside ${other.deliveryId} #${other.attempt}`);
   }
+  const isOrdered = mode === "strict" || (mode === "keyed" && row["ordering_key"] !== null);
+  if (!isOrdered) return;
   // What was under way when the mode was changed goes on before what waited.
   if (replayNo > 0 || row["lane_position"] <= 0) return;
   const before = model.before(eventId);
@@ -175,6 +182,9 @@ function lookAtOrder(model: Model, db: Sqlite, received: Received, row: Record<s
   }
 }
 
+/** Of these the one that was claimed under the latest settings; the first of several. */
+const newest = (all: Received[]) => all.reduce((one, other) => (other.revision > one.revision ? other : one));
+
 function isOver(db: Sqlite, { eventId, endpointId, replayNo }: Received): boolean {
   const key = [eventId, endpointId, replayNo];
   return (
@@ -185,9 +195,9 @@ function isOver(db: Sqlite, { eventId, endpointId, replayNo }: Received): boolea
   );
 }
 
-function lookAtLimits(model: Model, db: Sqlite, received: Received, row: Record<string, any>, name: string): void {
-  const cap = row["concurrency_cap"] as number | null;
+function lookAtLimits(model: Model, db: Sqlite, received: Received, name: string): void {
   const others = model.inFlight(received.endpointId).filter((one) => !one.from.isOld && !isOver(db, one));
+  const { cap } = newest([received, ...others]);
   if (cap !== null && !received.from.isOld && others.length + 1 > cap)
     model.violate(`over the cap of ${cap}: ${name} is number ${others.length + 1}`);
   const { rate } = received;
