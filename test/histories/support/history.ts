@@ -120,6 +120,9 @@ async function goOn(relay: Relay, seed: number): Promise<void> {
       await world.turn();
       await world.run(Infinity);
     }
+    // A 410 may have been heard of after its endpoint was enabled: one that answers so is disabled, and holds what it is owed.
+    for (const { id } of db.rows("select id from endpoint where disabled_at is not null"))
+      await done(relay, (deps) => enableEndpoint(deps, principal, id as string));
     const next = world.nextAt();
     await world.advance(next === null ? 1_000 : Math.max(1, next - world.now));
   }
