@@ -12,7 +12,7 @@ answerParent({ run: drive });
 
 async function drive(load: Load): Promise<LoadResult> {
   const cpuBefore = cpuSecondsOfProcess();
-  const { pathname, hostname, port } = new URL(load.url);
+  const { pathname, search, hostname, port } = new URL(load.url);
   const headers = { Authorization: `Bearer ${load.key}`, "Content-Type": "application/json" };
   const parts = load.bodies.map((body) => body.split("$N"));
   const statuses: Record<string, number> = {};
@@ -38,7 +38,7 @@ async function drive(load: Load): Promise<LoadResult> {
         agent,
         hostname,
         port,
-        path: pathname,
+        path: pathname + search,
         method: "POST",
         headers: { ...headers, ...length },
       });

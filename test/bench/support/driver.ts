@@ -60,6 +60,11 @@ export function batchBody(type: string, bytes: number, events: number, fields: R
   });
 }
 
+/** The payload of such a body alone. */
+export function payloadText(bytes: number): string {
+  return JSON.stringify(payloadOf(bytes));
+}
+
 /** JSON of so many bytes, not far from an order. */
 function payloadOf(bytes: number) {
   const order = { order: 42, currency: "EUR", total: "129.90", paid: true, note: "" };

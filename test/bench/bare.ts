@@ -1,0 +1,56 @@
+import { FLOOR_ENTRY, post } from "./floor.ts";
+import { runBurst, type Burst } from "./support/burst.ts";
+import { eventBody, payloadText, startDriver, type Load } from "./support/driver.ts";
+import { startReceiver } from "./support/receiver.ts";
+import { createTenant, startRelay, subscribe } from "./support/relay.ts";
+import type { Row, Section } from "./support/section.ts";
+import { round } from "./support/table.ts";
+
+const CONCURRENCY = 64;
+
+/**
+ * The relay beside the bare runtime, which makes for each event the calls that the relay makes to D1, R2 and queues, and the
+ * request. By turns, so that a machine that has other things to do meanwhile does to both what it does.
+ */
+export const bare: Section = async (context) => {
+  const rounds = context.quick ? 2 : 5;
+  const [empty, whole] = await Promise.all([startRelay({ entry: FLOOR_ENTRY }), startRelay()]);
+  const [receiver, driver] = [await startReceiver(), startDriver()];
+  try {
+    await post(driver, `${empty.url}/seed`, 1);
+    const { call, key } = await createTenant(whole, "bare");
+    await subscribe({ call }, { url: `${receiver.url}/relay`, type: "bare" });
+    const rows: Row[] = [];
+    for (const bytes of context.quick ? [1_000] : [1_000, 20_000]) {
+      const until = { requests: context.quick ? 200 : 600 };
+      const pace = { concurrency: CONCURRENCY };
+      const toEmpty = `${empty.url}/publish?to=${encodeURIComponent(`${receiver.url}/bare`)}`;
+      const loads: Record<string, Load> = {
+        bare: { url: toEmpty, key: "", bodies: [payloadText(bytes)], pace, until },
+        relay: { url: `${whole.url}/v1/events`, key, bodies: [eventBody("bare", bytes)], pace, until },
+      };
+      const bursts: Record<string, Burst[]> = { bare: [], relay: [] };
+      for (let round = 0; round <= rounds; round++) {
+        for (const [who, load] of Object.entries(loads)) {
+          const relay = who === "bare" ? empty : whole;
+          const burst = await runBurst({ relay, receiver, driver }, context, `/${who}`, load);
+          // The first of each warms up.
+          if (round > 0) bursts[who]!.push(burst);
+        }
+      }
+      for (const [who, all] of Object.entries(bursts)) {
+        const median = all.toSorted((a, b) => a.deliveredPerSecond - b.deliveredPerSecond)[all.length >> 1]!;
+        rows.push({ kb: bytes / 1_000, who, rounds, ...median.row });
+      }
+      const [ours, theirs] = [rows.at(-1)!, rows.at(-2)!];
+      const ratio = (name: string) => round((ours[name] as number) / (theirs[name] as number), 2);
+      context.note(
+        `${bytes / 1_000} KB: the relay delivers ${ratio("delivered/s")} of what the bare runtime does, ` +
+          `with ${ratio("cpu s/1000")} of its CPU`,
+      );
+    }
+    return rows;
+  } finally {
+    await Promise.all([empty.kill(), whole.kill(), receiver.stop(), driver.stop()]);
+  }
+};
