@@ -13,7 +13,7 @@ const CONCURRENCY = 64;
  * request. By turns, so that a machine that has other things to do meanwhile does to both what it does.
  */
 export const bare: Section = async (context) => {
-  const rounds = context.quick ? 2 : 5;
+  const rounds = context.quick ? 2 : 4;
   const [empty, whole] = await Promise.all([startRelay({ entry: FLOOR_ENTRY }), startRelay()]);
   const [receiver, driver] = [await startReceiver(), startDriver()];
   try {

@@ -22,7 +22,7 @@ const CALLS: { what: string; name?: string; path?: string }[] = [
 
 /** One call of each kind, alone and 64 at once, from within a Worker that has none of our code. */
 export const floor: Section = async ({ quick, shared, countErrors }) => {
-  const count = quick ? 60 : 1_000;
+  const count = quick ? 60 : 400;
   const [relay, receiver, driver] = [await startRelay({ entry: FLOOR_ENTRY }), await startReceiver(), startDriver()];
   try {
     await post(driver, `${relay.url}/seed`, 1);

@@ -6,10 +6,23 @@ export interface Inspector {
   close(): void;
 }
 
-/** To the first Worker behind an inspector port of Miniflare. */
-export async function connectInspector(port: number): Promise<Inspector> {
-  const targets = (await (await fetch(`http://127.0.0.1:${port}/json`)).json()) as { webSocketDebuggerUrl: string }[];
-  const socket = new WebSocket(targets[0]!.webSocketDebuggerUrl);
+/** To every isolate behind an inspector port of Miniflare, by name: the Worker, and those that stand for D1, R2 and queues. */
+export async function connectInspectors(port: number): Promise<Map<string, Inspector>> {
+  const targets = (await (await fetch(`http://127.0.0.1:${port}/json`)).json()) as Target[];
+  const inspectors = new Map<string, Inspector>();
+  for (const { title, webSocketDebuggerUrl } of targets) {
+    inspectors.set(title.replace(/^workerd: worker /, ""), await connect(webSocketDebuggerUrl));
+  }
+  return inspectors;
+}
+
+interface Target {
+  title: string;
+  webSocketDebuggerUrl: string;
+}
+
+async function connect(url: string): Promise<Inspector> {
+  const socket = new WebSocket(url);
   const waiting = new Map<number, { resolve(value: any): void; reject(error: Error): void }>();
   const scripts: { scriptId: string; url: string }[] = [];
   let sent = 0;
@@ -24,7 +37,7 @@ export async function connectInspector(port: number): Promise<Inspector> {
   });
   await new Promise((resolve, reject) => {
     socket.addEventListener("open", resolve);
-    socket.addEventListener("error", () => reject(new Error(`No inspector on ${port}.`)));
+    socket.addEventListener("error", () => reject(new Error(`No inspector at ${url}`)));
   });
 
   function send(method: string, params: object = {}): Promise<any> {
