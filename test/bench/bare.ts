@@ -1,6 +1,6 @@
-import { FLOOR_ENTRY, post } from "./floor.ts";
 import { runBurst, type Burst } from "./support/burst.ts";
 import { eventBody, payloadText, startDriver, type Load } from "./support/driver.ts";
+import { startFloor } from "./support/floor.ts";
 import { startReceiver } from "./support/receiver.ts";
 import { createTenant, startRelay, subscribe } from "./support/relay.ts";
 import type { Row, Section } from "./support/section.ts";
@@ -14,10 +14,9 @@ const CONCURRENCY = 64;
  */
 export const bare: Section = async (context) => {
   const rounds = context.quick ? 2 : 4;
-  const [empty, whole] = await Promise.all([startRelay({ entry: FLOOR_ENTRY }), startRelay()]);
   const [receiver, driver] = [await startReceiver(), startDriver()];
+  const [empty, whole] = [await startFloor(driver), await startRelay()];
   try {
-    await post(driver, `${empty.url}/seed`, 1);
     const { call, key } = await createTenant(whole, "bare");
     await subscribe({ call }, { url: `${receiver.url}/relay`, type: "bare" });
     const rows: Row[] = [];

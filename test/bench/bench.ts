@@ -51,7 +51,6 @@ interface Result {
 
 const startedAt = Date.now();
 const results: Record<string, Result> = {};
-const shared = new Map<string, number>();
 const header = { date: new Date(startedAt).toISOString(), quick: values.quick, ...describeMachine() };
 console.log(
   `${Object.entries(header)
@@ -67,7 +66,6 @@ for (const [name, section] of Object.entries(sections)) {
   try {
     result.rows = await section({
       quick: values.quick,
-      shared,
       note: (line) => result.notes.push(line),
       countErrors(what, count) {
         if (count > 0) result.errors[what] = (result.errors[what] ?? 0) + count;

@@ -8,8 +8,6 @@ export interface BenchContext {
   note(line: string): void;
   /** What went wrong and did not end the section: answers other than 2xx, events that never arrived. None at 0. */
   countErrors(what: string, count: number): void;
-  /** Figures that other sections of the same run have measured, to give ratios to: see `floor`. */
-  shared: Map<string, number>;
 }
 
 /** Measures, and gives back what it saw. Starts and stops its own relay. Asserts nothing. */
