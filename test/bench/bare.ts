@@ -4,7 +4,6 @@ import { startFloor } from "./support/floor.ts";
 import { startReceiver } from "./support/receiver.ts";
 import { createTenant, startRelay, subscribe } from "./support/relay.ts";
 import type { Row, Section } from "./support/section.ts";
-import { round } from "./support/table.ts";
 
 const CONCURRENCY = 64;
 
@@ -21,7 +20,7 @@ export const bare: Section = async (context) => {
     await subscribe({ call }, { url: `${receiver.url}/relay`, type: "bare" });
     const rows: Row[] = [];
     for (const bytes of context.quick ? [1_000] : [1_000, 20_000]) {
-      const until = { requests: context.quick ? 200 : 600 };
+      const until = { requests: context.quick ? 128 : 400 };
       const pace = { concurrency: CONCURRENCY };
       const toEmpty = `${empty.url}/publish?to=${encodeURIComponent(`${receiver.url}/bare`)}`;
       const loads: Record<string, Load> = {
@@ -41,11 +40,16 @@ export const bare: Section = async (context) => {
         const median = all.toSorted((a, b) => a.deliveredPerSecond - b.deliveredPerSecond)[all.length >> 1]!;
         rows.push({ kb: bytes / 1_000, who, rounds, ...median.row });
       }
-      const [ours, theirs] = [rows.at(-1)!, rows.at(-2)!];
-      const ratio = (name: string) => round((ours[name] as number) / (theirs[name] as number), 2);
+      // Of each turn, since those of one are closest in time.
+      const ratios = (name: string) =>
+        bursts["relay"]!.map(({ row }, n) => (row[name] as number) / (bursts["bare"]![n]!.row[name] as number));
+      const shown = (name: string) =>
+        ratios(name)
+          .map((ratio) => ratio.toFixed(2))
+          .join(" ");
       context.note(
-        `${bytes / 1_000} KB: the relay delivers ${ratio("delivered/s")} of what the bare runtime does, ` +
-          `with ${ratio("cpu s/1000")} of its CPU`,
+        `${bytes / 1_000} KB: by turns the relay delivers ${shown("delivered/s")} of what the bare runtime does, ` +
+          `with ${shown("cpu s/1000")} of its CPU`,
       );
     }
     return rows;

@@ -40,6 +40,9 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 
+// The relays are groups of processes of their own, which end with this one's `exit`.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
+
 interface Result {
   seconds: number;
   /** Processes that wanted a processor when it began: more than none of them is somebody else's. */

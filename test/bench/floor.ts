@@ -9,6 +9,8 @@ const RECEIVERS_MS = [0, 10, 50];
 
 /** `what` is one of `floor/worker.ts`. */
 const CALLS: { what: string; name?: string; path?: string }[] = [
+  { what: "d1-select" },
+  { what: "d1-batch-of-10-selects" },
   { what: "d1-insert" },
   { what: "d1-publish-batch" },
   { what: "d1-claim-close-batch" },
@@ -21,7 +23,7 @@ const CALLS: { what: string; name?: string; path?: string }[] = [
 
 /** One call of each kind, alone and 64 at once, from within a Worker that has none of our code. */
 export const floor: Section = async ({ quick, countErrors }) => {
-  const count = quick ? 60 : 400;
+  const count = quick ? 30 : 400;
   const [receiver, driver] = [await startReceiver(), startDriver()];
   const relay = await startFloor(driver);
   try {

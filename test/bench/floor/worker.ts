@@ -21,6 +21,8 @@ type Call = (env: Env, n: string) => Promise<unknown>;
 const calls: Record<string, (request: { body: Uint8Array; to: string }) => Call> = {
   "d1-insert": () => async (env, n) =>
     env.DB.prepare("insert into retry_policy (tenant_id, id, policy) values ('ten_floor', ?, '{}')").bind(n).run(),
+  "d1-select": () => (env) => select(env.DB).all(),
+  "d1-batch-of-10-selects": () => (env) => env.DB.batch(Array.from({ length: 10 }, () => select(env.DB))),
   "d1-publish-batch": () => (env, n) => insertEvent(env.DB, { id: `evt_${n}`, ref: `ref/${n}#0`, size: 0 }),
   "d1-claim-close-batch": () => async (env, n) => {
     const due = { eventId: `evt_${n}`, token: n };
@@ -73,6 +75,8 @@ export default {
 
   async scheduled() {},
 } satisfies ExportedHandler<Env>;
+
+const select = (db: D1Database) => db.prepare("select revision from tenant where id = ?").bind("ten_floor");
 
 /** R2 put, one commit, one message. */
 async function publish(env: Env, body: Uint8Array, to: string): Promise<Response> {
