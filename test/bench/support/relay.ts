@@ -14,7 +14,7 @@ export interface RelayOptions {
   entry?: string;
   /** Settings, and whatever else the process is to find in its environment. */
   env?: Record<string, string>;
-  /** Kept when it is given; else one is made and goes with the relay. */
+  /** Kept when it is given, for the next relay over it; else one is made and goes with the relay. */
   stateDir?: string;
 }
 
@@ -29,7 +29,7 @@ export interface BenchRelay {
   usage(): Usage;
   /** In peace, so that its state is whole. */
   stop(): Promise<void>;
-  /** With SIGKILL, the runtime too. The state stays, for the next relay over it. */
+  /** With SIGKILL, the runtime too. */
   kill(): Promise<void>;
 }
 
@@ -69,6 +69,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<BenchRelay
     await ended;
     killGroup();
     process.off("exit", killGroup);
+    if (options.stateDir === undefined) rmSync(stateDir, { recursive: true, force: true });
   }
 
   return {
@@ -77,10 +78,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<BenchRelay
     stateDir,
     printed: output.text,
     usage: () => usageOf(pid, "workerd"),
-    async stop() {
-      await end("SIGTERM");
-      if (options.stateDir === undefined) rmSync(stateDir, { recursive: true, force: true });
-    },
+    stop: () => end("SIGTERM"),
     kill: () => end("SIGKILL"),
   };
 }
