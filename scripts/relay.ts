@@ -27,6 +27,8 @@ export interface RelayOptions {
   shards?: number;
   /** Worker entry, `src/index.ts` unless a test wraps it. */
   entry?: string;
+  /** Where developer tools may attach to the Worker; nowhere unless given. */
+  inspectorPort?: number;
   /** How long to wait between two calls of the scheduled handler: a minute, as cron does. */
   cronIntervalMs?: number;
   /** Gets every line the Worker prints; by default they go to this process's standard output. */
@@ -83,6 +85,7 @@ async function startLocked(options: RelayOptions, stateDir: string, unlock: () =
       // localhost may resolve to either family; the ready line and the README speak of localhost.
       host: "localhost",
       port: options.port,
+      ...(options.inspectorPort !== undefined && { inspectorPort: options.inspectorPort }),
       logRequests: false,
       log: new Log(LogLevel.ERROR),
       resourcePersistencePath,

@@ -41,6 +41,7 @@ async function start(): Promise<Relay> {
     stateDir: env["HOOKLANE_STATE"] || ".wrangler/state",
     shards: wholeNumber("HOOKLANE_SHARDS", 1, 1, 100),
     entry: env["HOOKLANE_ENTRY"],
+    ...(env["HOOKLANE_INSPECTOR_PORT"] && { inspectorPort: wholeNumber("HOOKLANE_INSPECTOR_PORT", 0, 1, 65_535) }),
     settings: Object.fromEntries(SETTING_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
   });
 }
