@@ -5,6 +5,9 @@
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { cost } from "./cost/cost.ts";
+import { statements } from "./cost/statements.ts";
+import { growth } from "./growth/growth.ts";
 import { describeMachine } from "./support/machine.ts";
 import type { Row, Section } from "./support/section.ts";
 import { formatTable } from "./support/table.ts";
@@ -13,7 +16,7 @@ import { throughput } from "./throughput.ts";
 const RESULTS = join(resolve(import.meta.dirname, "../.."), "bench-results.json");
 
 /** In this order: what others give ratios to comes first. */
-const sections: Record<string, Section> = { throughput };
+const sections: Record<string, Section> = { throughput, cost, statements, growth };
 
 const { values } = parseArgs({
   options: { quick: { type: "boolean", default: false }, only: { type: "string", default: "" } },
