@@ -48,6 +48,14 @@ export const CALLS: Call[] = [
       return async () => void (await place.tenant.call("GET", url));
     },
   })),
+  {
+    // As quarantine does, by itself.
+    name: "an endpoint to a lane",
+    async prepare({ tenant, receiver }) {
+      const id = await subscribe(tenant, { url: `${receiver.url}/rerouted`, type: "rerouted" });
+      return async () => void (await tenant.call("PATCH", `/v1/endpoints/${id}`, { ordering_mode: "strict" }));
+    },
+  },
 ];
 
 /** Whatever it answers. */
