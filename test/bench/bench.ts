@@ -14,6 +14,9 @@ import { latency } from "./latency.ts";
 import { profile } from "./profile.ts";
 import { recovery } from "./recovery.ts";
 import { strict } from "./strict.ts";
+import { cost } from "./cost/cost.ts";
+import { statements } from "./cost/statements.ts";
+import { growth } from "./growth/growth.ts";
 import { describeMachine } from "./support/machine.ts";
 import type { Row, Section } from "./support/section.ts";
 import { formatTable } from "./support/table.ts";
@@ -22,7 +25,18 @@ import { throughput } from "./throughput.ts";
 const RESULTS = join(resolve(import.meta.dirname, "../.."), "bench-results.json");
 
 /** In this order: what others give ratios to comes first. */
-const all: Record<string, Section> = { floor, bare, throughput, latency, strict, recovery, isolation };
+const all: Record<string, Section> = {
+  floor,
+  bare,
+  cost,
+  statements,
+  throughput,
+  latency,
+  strict,
+  recovery,
+  isolation,
+  growth,
+};
 
 const { values } = parseArgs({
   options: {

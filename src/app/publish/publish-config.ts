@@ -107,9 +107,14 @@ export async function authorizePublisher(deps: PublishConfigDeps, ref: Publisher
     if (!(error instanceof AppError)) throw error;
     // What is refused is proved by no commit, and there may be a new key since, or no suspension any more. Anybody can send a
     // bad signature, so the revision is asked for at the price of one row.
-    if ((await deps.findTenantRevision(config.tenantId)) === config.revision) throw error;
+    if (await isPresent(deps, { config })) throw error;
     return reloadPublisher(deps, ref);
   }
+}
+
+/** Whether what a publisher was checked against is as the ledger has it now. */
+export async function isPresent(deps: PublishConfigDeps, { config }: Pick<Publisher, "config">): Promise<boolean> {
+  return (await deps.findTenantRevision(config.tenantId)) === config.revision;
 }
 
 /** Loads afresh: for the first publish of an isolate, and for one whose commit found the configuration changed. */

@@ -7,7 +7,13 @@ import { retrying } from "../retrying.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Accepted } from "./accepted.ts";
 import { planPublish, type Plan } from "./plan-publish.ts";
-import { reloadPublisher, type PublishConfig, type Publisher, type PublishConfigDeps } from "./publish-config.ts";
+import {
+  isPresent,
+  reloadPublisher,
+  type PublishConfig,
+  type Publisher,
+  type PublishConfigDeps,
+} from "./publish-config.ts";
 import type { PublishItem } from "./publish-input.ts";
 import { orRefusal, orUnavailable } from "./refusals.ts";
 import { dropObject, settle, type KeyHolder, type SettleDeps } from "./settle-publish.ts";
@@ -55,8 +61,9 @@ export async function publishEvents(
     );
     if (plan instanceof AppError || plan.events.length === 0) {
       // Refusals are decided by the configuration too, and no commit has proved that what was remembered, the key among it,
-      // is the present one.
-      if (reloads === 0) {
+      // is the present one. One row says whether it is: a producer that goes on sending what is refused must not have all of a
+      // tenant's subscriptions read each time.
+      if (reloads === 0 && !(await isPresent(deps, current))) {
         current = await reloadPublisher(deps, current.ref);
         continue;
       }

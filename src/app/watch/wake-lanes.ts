@@ -1,7 +1,7 @@
 export interface WakeLanesDeps {
   /**
-   * Endpoints whose lane has work that is overdue, or may have since it is too long to say (`isDue` is false then), behind
-   * `after`; and where to go on, null at the end.
+   * Endpoints whose lane has work that is overdue, or may have for all that a few of its rows say (`isDue` is false then),
+   * behind `after`; and where to go on, null at the end.
    */
   listOverdueLanes(
     after: string,

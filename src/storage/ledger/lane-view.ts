@@ -46,7 +46,7 @@ export function createLaneViewLedger(db: D1Database) {
           )
           .bind(tenantId, endpointId, maxHeads, now),
         db
-          .prepare(`select count(*) as n from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and tenant_id = ?1`)
+          .prepare(`select count(*) as n from delivery where endpoint_id = ?2 and ${OPEN_IN_LANE} and +tenant_id = ?1`)
           .bind(tenantId, endpointId),
       ]);
       const endpoint = settings!.results[0];

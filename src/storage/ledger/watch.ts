@@ -2,6 +2,7 @@ import { FAN_OUT_OVERDUE_MS } from "../../core/fan-out.ts";
 import { eventIdTimeMs, type TenantDeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
+import { WHY_WAKE } from "./why-wake.ts";
 
 type Row = Record<string, any>;
 
@@ -160,8 +161,8 @@ export function createWatchLedger(db: D1Database) {
     /**
      * Endpoints whose lane is overdue, among the next `limit` endpoints with open work in a lane: a loose scan reads one row
      * an endpoint, and idle lanes have none. A lane that stands still is overdue by what has expired, or by its clocks where
-     * those run on; one of a deleted endpoint always. Of a lane its first 200 rows are looked at, and `isDue` is false where it
-     * is only known that there are more. delivery_lane.
+     * those run on; one of a deleted endpoint always. Of a strict lane its head is looked at, of others the first 200 rows, and
+     * `isDue` is false where it is only known that there are more, or that something is overdue behind a head that is not. delivery_lane.
      */
     async listOverdueLanes(after: string, overdueBefore: number, limit: number) {
       const { results } = await db
@@ -172,15 +173,7 @@ export function createWatchLedger(db: D1Database) {
              select (select min(endpoint_id) from delivery where ${OPEN_IN_LANE} and endpoint_id > lane.endpoint_id), n + 1
              from lane where lane.endpoint_id is not null and n < ?3)
            select l.endpoint_id, l.tenant_id, ep.lane_generation,
-             iif(ep.route = 'lane', (
-               select case
-                 when ep.deleted_at is not null or min(expires_at) <= ?2 then 'due'
-                 when ep.disabled_at is not null then iif(min(iif(scheduled_at is null, null, next_attempt_at)) <= ?2, 'due', null)
-                 when ep.paused_at is not null or t.status <> 'active' then null
-                 when min(next_attempt_at) <= ?2 then 'due'
-                 when count(*) = 200 then 'long' end
-               from (select next_attempt_at, scheduled_at, expires_at from delivery x where x.endpoint_id = l.endpoint_id
-                 and x.terminal_at is null and x.lane_key is not null order by lane_key, lane_position limit 200)), null) as why
+             ${WHY_WAKE} as why
            from (select endpoint_id, (select tenant_id from delivery x where x.endpoint_id = lane.endpoint_id
                    and x.terminal_at is null and x.lane_key is not null limit 1) as tenant_id
                  from lane where endpoint_id is not null) l

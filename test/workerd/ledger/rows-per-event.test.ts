@@ -129,7 +129,7 @@ test("with 32 queued in a strict lane an event costs about one trip, and no more
   expect(delivered.ledgerTrips).toBeLessThanOrEqual(32 + 2 * 2 + 2);
 });
 
-test("the table for docs/ledger.md", () => {
+test("the table for docs/cost.md", () => {
   for (const [step, cost] of Object.entries(table)) console.log(step.padEnd(28), JSON.stringify(cost));
   expect(Object.keys(table)).toHaveLength(8);
 });

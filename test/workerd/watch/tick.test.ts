@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { DeliveryCall } from "../../../src/app/deliver/delivery-call.ts";
 import { createWatchState, tick, type WatchDeps } from "../../../src/app/watch/tick.ts";
 import { composeWatch } from "../../../src/compose.ts";
-import { createLaneFixture } from "../lane/support.ts";
+import { cancelAll, createLaneFixture } from "../lane/support.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 
 const MINUTE_MS = 60_000;
@@ -267,6 +267,25 @@ test("lanes that stand still by an operator's word, or wait for a retry, are not
   watch.forward(3_600_000);
   await watch.tick();
   expect(watch.woken).toEqual([]);
+});
+
+test("a strict lane whose head waits for a retry is not woken at each pass by what stands behind it", async () => {
+  const fixture = await createLaneFixture({ retry_policy: { delays_seconds: [7_200], jitter: 0 } });
+  fixture.answer = () => new Response(null, { status: 503 });
+  await fixture.publishAll(["k/0", "k/1", "k/2"]);
+  await fixture.createLane().run();
+  const watch = createWatch(fixture);
+  for (let passes = 0; passes < 10; passes++) {
+    watch.forward(31_000);
+    await watch.tick();
+  }
+  // To look itself, as a lane that is too long to say.
+  expect(watch.woken).toHaveLength(1);
+  watch.forward(7_200_000);
+  await watch.tick();
+  await watch.tick();
+  expect(watch.woken.length).toBeGreaterThan(1);
+  await cancelAll(fixture);
 });
 
 test("a lane with more keys backing off than a tick looks at is woken to look itself", async () => {

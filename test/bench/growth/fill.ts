@@ -1,0 +1,78 @@
+import { firstEventIdAt } from "../../../src/core/ids.ts";
+import { closeLedger, openLedger, withoutIndexes } from "./ledger-file.ts";
+import { copyTenant, insertEndpoints, newId, type FilledTenant } from "./fill-config.ts";
+import { insertBacklog, insertHistory } from "./fill-events.ts";
+
+export interface FillOptions {
+  /** Of a relay that is stopped. */
+  stateDir: string;
+  /** A tenant that is there, with a source and an endpoint. It gets the first share. */
+  tenantId: string;
+  /** Tenants in all, that one among them. */
+  tenants: number;
+  /** Endpoints beside those that are there, in all; each tenant gets one at least. One in five is strict. */
+  endpoints: number;
+  /** Ended events, each with `deliveriesPerEvent` deliveries that made `attemptsPerDelivery` attempts each, on average. */
+  events: number;
+  deliveriesPerEvent?: number;
+  attemptsPerDelivery?: number;
+  /** Open deliveries: half wait for a retry that is hours ahead, half stand in lanes whose head does. */
+  backlog?: number;
+  /** Days over which the history is spread, the last of which ended an hour ago, or `daysAgo` ago. */
+  days?: number;
+  daysAgo?: number;
+  /** From acceptance to expiry. */
+  retentionDays?: number;
+}
+
+export interface Filled {
+  tenants: FilledTenant[];
+  seconds: number;
+  bytes: number;
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+/**
+ * Gives a ledger a past, in bulk and behind the relay's back: rows as the relay would have left them, but for payloads, which
+ * nothing of an ended event reads.
+ */
+export function fillLedger(options: FillOptions): Filled {
+  const { deliveriesPerEvent = 1, attemptsPerDelivery = 1, backlog = 0, days = 25, retentionDays = 30 } = options;
+  const startedAt = Date.now();
+  const db = openLedger(options.stateDir);
+  const endAt = startedAt - (options.daysAgo === undefined ? HOUR_MS : options.daysAgo * DAY_MS);
+  let n = 0;
+  // Sorts by time; distinct by counting.
+  db.function("event_id", { deterministic: false }, (timeMs) => {
+    return firstEventIdAt(Number(timeMs)).slice(0, 14) + String(n++).padStart(16, "0");
+  });
+  try {
+    const tenants = Array.from({ length: options.tenants }, (_, t) =>
+      t === 0 ? copyTenant(db, options.tenantId) : copyTenant(db, options.tenantId, newId("ten")),
+    );
+    withoutIndexes(db, ["event", "delivery", "attempt"], () => {
+      for (const [t, tenant] of tenants.entries()) {
+        insertEndpoints(db, tenant, Math.max(1, share(options.endpoints, t, options.tenants)));
+        const history = { count: share(options.events, t, options.tenants), from: endAt - days * DAY_MS, until: endAt };
+        const shape = { deliveriesPerEvent, attemptsPerDelivery, retentionMs: retentionDays * DAY_MS };
+        insertHistory(db, tenant, history, shape);
+        insertBacklog(db, tenant, share(backlog, t, options.tenants), startedAt, shape.retentionMs);
+      }
+    });
+    const broken = db.prepare("pragma foreign_key_check").all();
+    if (broken.length > 0) throw new Error(`${broken.length} rows of the filled ledger refer to nothing.`);
+    const [pages, size] = ["page_count", "page_size"].map(
+      (name) => db.prepare(`pragma ${name}`).get()![name] as number,
+    ) as [number, number];
+    return { tenants, seconds: (Date.now() - startedAt) / 1_000, bytes: pages * size };
+  } finally {
+    closeLedger(db);
+  }
+}
+
+/** The `n`th of `of` parts of `total` that differ by one at most. */
+function share(total: number, n: number, of: number): number {
+  return Math.floor((total * (n + 1)) / of) - Math.floor((total * n) / of);
+}
