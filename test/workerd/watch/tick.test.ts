@@ -45,10 +45,12 @@ function createWatch(scene: Scene) {
     queueAgeMs: async () => 0,
     reportsUntil: async () => reportsUntil,
   };
-  const state = createWatchState(Date.now());
+  let state = createWatchState(Date.now());
   return {
     rung,
     woken,
+    /** As a watchdog that has been out of memory. */
+    forget: () => void (state = createWatchState(Date.now() + aheadMs)),
     forward: (ms: number) => void (aheadMs += ms),
     awaitReportsFor: (ms: number) => void (reportsUntil = Date.now() + aheadMs + ms),
     tick() {
@@ -269,18 +271,27 @@ test("lanes that stand still by an operator's word, or wait for a retry, are not
   expect(watch.woken).toEqual([]);
 });
 
+/** How often lanes were woken in passes as the watchdog makes them, each by one that remembers nothing. */
+async function passTenMinutes(watch: ReturnType<typeof createWatch>): Promise<number> {
+  const before = watch.woken.length;
+  for (let passes = 0; passes < 20; passes++) {
+    watch.forward(31_000);
+    watch.forget();
+    await watch.tick();
+  }
+  return watch.woken.length - before;
+}
+
 test("a strict lane whose head waits for a retry is not woken at each pass by what stands behind it", async () => {
   const fixture = await createLaneFixture({ retry_policy: { delays_seconds: [7_200], jitter: 0 } });
   fixture.answer = () => new Response(null, { status: 503 });
   await fixture.publishAll(["k/0", "k/1", "k/2"]);
   await fixture.createLane().run();
   const watch = createWatch(fixture);
-  for (let passes = 0; passes < 10; passes++) {
-    watch.forward(31_000);
-    await watch.tick();
-  }
-  // To look itself, as a lane that is too long to say.
-  expect(watch.woken).toHaveLength(1);
+  const woken = await passTenMinutes(watch);
+  // To look itself, as a lane that is too long to say, which the watchdog need not remember.
+  expect(woken).toBeGreaterThanOrEqual(1);
+  expect(woken).toBeLessThanOrEqual(3);
   watch.forward(7_200_000);
   await watch.tick();
   await watch.tick();
@@ -296,9 +307,8 @@ test("a lane with more keys backing off than a tick looks at is woken to look it
     .bind(Date.now() + DAY_MS, fixture.endpointId)
     .run();
   const watch = createWatch(fixture);
-  watch.forward(31_000);
-  await watch.tick();
-  expect(watch.woken).toEqual([{ endpointId: fixture.endpointId, generation: 0 }]);
+  expect(await passTenMinutes(watch)).toBeGreaterThanOrEqual(1);
+  expect(watch.woken[0]).toEqual({ endpointId: fixture.endpointId, generation: 0 });
   await fixture.db
     .prepare("update delivery set status = 'cancelled', terminal_at = 1 where endpoint_id = ?")
     .bind(fixture.endpointId)
