@@ -1,5 +1,6 @@
 /** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
 import type { StoredHeader } from "./endpoint-headers.ts";
+import type { PayloadFormat } from "./outbound.ts";
 import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
 
 export interface Tenant {
@@ -55,7 +56,7 @@ export interface Endpoint {
   route: "queue" | "lane";
   laneGeneration: number;
   retryPolicy: RetryPolicy;
-  payloadFormat: "envelope" | "raw";
+  payloadFormat: PayloadFormat;
   headers: StoredHeader[];
   timeoutMs: number;
   pausedAt: number | null;

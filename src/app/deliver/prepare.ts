@@ -2,7 +2,7 @@ import { checkHeaderName, headerContext, isHeaderValue, parseStoredHeaders } fro
 import { decodeBase64 } from "../../core/base64.ts";
 import type { TenantDeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
-import { outboundBody, type OutboundEvent } from "../../core/outbound.ts";
+import { outboundBody, type OutboundEvent, type PayloadFormat } from "../../core/outbound.ts";
 import type { FinalOutcome } from "../../core/outcome.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { unwrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
@@ -34,7 +34,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   endpoint: {
     url: string;
     revision: number;
-    payloadFormat: "envelope" | "raw";
+    payloadFormat: PayloadFormat;
     /** Its own, as `core/endpoint-headers` stores them. */
     headers: string;
     timeoutMs: number;

@@ -1,3 +1,4 @@
+import { cloudEventHeaders } from "../../core/cloud-events.ts";
 import { eventHeaders, signatureHeaders } from "../../core/outbound.ts";
 import { webhookId } from "../../core/ids.ts";
 import { classifyOutcome, type WireResult } from "../../core/outcome.ts";
@@ -100,6 +101,7 @@ async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string
     ...(prepared.contentEncoding === null ? [] : [["Content-Encoding", prepared.contentEncoding] as [string, string]]),
     ...signatureHeaders(delivery, timestampSeconds, signature),
     ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+    ...(delivery.endpoint.payloadFormat === "cloudevents" ? cloudEventHeaders(delivery.event) : []),
     ...prepared.headers,
   ];
 }

@@ -56,7 +56,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   max_head_hold_seconds: "Seconds the head of a lane may hold those behind it before it ends; null: no limit.",
   on_exhausted: "After a head that died: `advance` lets the next go, `block` stops the lane until an operator acts.",
   retry_policy: "When and how often a delivery is tried again.",
-  payload_format: "`envelope` wraps the payload in JSON that names the event; `raw` is the payload's bytes.",
+  payload_format:
+    "`envelope`: the payload in JSON that names the event. `raw`: its bytes. `cloudevents`: those, as CloudEvents 1.0.2 binary.",
   headers: "Own headers of its requests, by name; credentials are shown as `[redacted]`. In a change null clears one.",
   timeout_ms: "Milliseconds a receiver has for its whole answer, headers and body; 15000 unless given.",
   paused_at: "Since when it is paused; null when it is not.",

@@ -1,6 +1,6 @@
 import type { TenantDeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
-import type { OutboundEvent } from "../../core/outbound.ts";
+import type { OutboundEvent, PayloadFormat } from "../../core/outbound.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { PAUSED_AT, RESUMED_AT } from "./suspension.ts";
 
@@ -25,7 +25,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   endpoint: {
     url: string;
     revision: number;
-    payloadFormat: "envelope" | "raw";
+    payloadFormat: PayloadFormat;
     headers: string;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
