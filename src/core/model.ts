@@ -10,6 +10,8 @@ export interface Tenant {
   status: "active" | "suspended";
   /** Null for what its plan says. */
   endpointQuota: number | null;
+  /** Under which the relay's own headers go out once more; null for none. */
+  headerPrefix: string | null;
   suspendedAt: number | null;
   shard: string;
   createdAt: number;
@@ -175,7 +177,7 @@ export interface Attempt {
 }
 
 /** What an operator may change of a tenant; what is absent stays. */
-export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota">>;
+export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota" | "headerPrefix">>;
 
 /** The place of a row in a list: lists go by creation, newest first, and by id where two are of the same millisecond. */
 export interface PageKey {

@@ -48,6 +48,7 @@ export const tenant = sqliteTable(
     deletedAt: integer("deleted_at"),
     suspendedAt: integer("suspended_at"),
     resumedAt: integer("resumed_at"),
+    headerPrefix: text("header_prefix"),
   },
   (t) => [primaryKey({ columns: [t.id] })],
 );

@@ -16,7 +16,7 @@ const FIELDS = {
     "p95_ms state success_rate why window",
   subscription:
     "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
-  tenant: "created_at endpoint_quota id name plan status suspended_at",
+  tenant: "created_at endpoint_quota header_prefix id name plan status suspended_at",
   rotated: "active_from active_until endpoint_id id previous secret",
   published: "deliveries delivery_count duplicate id relayed_at",
   publishedDelivery: "endpoint_id id status subscription_id",

@@ -37,6 +37,8 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     payloadFormat: PayloadFormat;
     /** Its own, as `core/endpoint-headers` stores them. */
     headers: string;
+    /** Its tenant's. */
+    headerPrefix: string | null;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
     pausedAt: number | null;
@@ -116,11 +118,12 @@ export async function prepare(
  */
 async function ownHeaders(deps: PrepareDeps, delivery: LoadedDelivery): Promise<[string, string][]> {
   const { tenantId, endpointId } = delivery;
+  const { headerPrefix } = delivery.endpoint;
   const headers = new Map<string, [string, string]>();
   for (const header of parseStoredHeaders(delivery.endpoint.headers)) {
     const { name } = header;
     const value = "value" in header ? header.value : await unwrapHeader(deps, tenantId, endpointId, header);
-    if (checkHeaderName(name).ok && isHeaderValue(value)) headers.set(name.toLowerCase(), [name, value]);
+    if (checkHeaderName(name, headerPrefix).ok && isHeaderValue(value)) headers.set(name.toLowerCase(), [name, value]);
     else deps.logFault("prepare", new Error(`endpoint ${endpointId}: the header ${JSON.stringify(name)} is left out`));
   }
   return [...headers.values()];

@@ -1,5 +1,6 @@
 import { cloudEventHeaders } from "../../core/cloud-events.ts";
 import { eventHeaders, signatureHeaders } from "../../core/outbound.ts";
+import { repeatUnder } from "../../core/header-prefix.ts";
 import { webhookId } from "../../core/ids.ts";
 import { classifyOutcome, type WireResult } from "../../core/outcome.ts";
 import { keepResponseHeaders, partnerRequestId } from "../../core/response-headers.ts";
@@ -96,11 +97,15 @@ async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string
     prepared.secrets.map(({ key }) => key),
     { id: webhookId(delivery), timestampSeconds, body: prepared.body },
   );
+  const own = [
+    ...signatureHeaders(delivery, timestampSeconds, signature),
+    ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+  ];
   return [
     ["Content-Type", prepared.contentType],
     ...(prepared.contentEncoding === null ? [] : [["Content-Encoding", prepared.contentEncoding] as [string, string]]),
-    ...signatureHeaders(delivery, timestampSeconds, signature),
-    ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+    ...own,
+    ...repeatUnder(delivery.endpoint.headerPrefix, own),
     ...(delivery.endpoint.payloadFormat === "cloudevents" ? cloudEventHeaders(delivery.event) : []),
     ...prepared.headers,
   ];

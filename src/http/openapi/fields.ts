@@ -25,6 +25,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "CreateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   "UpdateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   suspended_at: "Since when it is suspended; null when it is not.",
+  header_prefix:
+    "Under it the relay's own headers go out once more, as `X-Acme-Event-Id` or `svix-signature`; null: they do not.",
   endpoint_quota: "Endpoints the tenant may have; null: as many as its plan allows.",
   "CreateSource.name":
     "The public name, which consumers see as `X-Webhook-Source`. Unique in the tenant; not `hooklane`.",

@@ -74,6 +74,11 @@ export function createEndpointStore(d1: D1Database) {
       return rows[0] ? toEndpoint(rows[0]) : null;
     },
 
+    async findHeaderPrefix(tenantId: string): Promise<string | null> {
+      const rows = await db.select({ prefix: tenant.headerPrefix }).from(tenant).where(eq(tenant.id, tenantId));
+      return rows[0]?.prefix ?? null;
+    },
+
     /** By `endpoint_living`: the filter looks at no more rows than the tenant has endpoints. */
     async page(
       tenantId: string,

@@ -27,6 +27,8 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     revision: number;
     payloadFormat: PayloadFormat;
     headers: string;
+    /** Its tenant's. */
+    headerPrefix: string | null;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
     pausedAt: number | null;
@@ -46,7 +48,7 @@ export interface LoadedDelivery extends TenantDeliveryRef {
 /** What an attempt needs of an endpoint `ep` of tenant `t`. */
 export const ENDPOINT_COLUMNS = `ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
   ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at, ep.route, ep.lane_generation,
-  ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
+  t.header_prefix, ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
 
 /** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
 export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
@@ -137,6 +139,7 @@ export function toLoadedEndpoint(
     revision: row["revision"],
     payloadFormat: row["payload_format"],
     headers: own.headers,
+    headerPrefix: row["header_prefix"],
     timeoutMs: row["timeout_ms"],
     pausedAt: row["paused_at"],
     resumedAt: row["resumed_at"],

@@ -326,6 +326,7 @@ function pendingRow(laneKey: string, name: string, over: Partial<LoadedDelivery>
       revision: 1,
       payloadFormat: "envelope",
       headers: "{}",
+      headerPrefix: null,
       timeoutMs: 15_000,
       pausedAt: null,
       resumedAt: null,
