@@ -25,13 +25,32 @@ export interface Source {
   signingKeyVersion: number;
   /** When the key before the present one stops to verify, or did. Null when there was none. */
   previousValidUntil: number | null;
+  /** How many delivery keys it has had: 0 for one that has none yet. */
+  deliveryKeyVersion: number;
+  /** When the delivery key before the present one stops to sign, or did. Null when there was none. */
+  deliveryKeyPreviousValidUntil: number | null;
   createdAt: number;
 }
 
-/** The signing keys of a source as they are stored, wrapped. The previous one is of the version before. */
+/** The signing keys, or the delivery keys, of a source as they are stored, wrapped. The previous one is of the version before. */
 export interface SourceKeys {
   version: number;
   current: Uint8Array | null;
+  previous: Uint8Array | null;
+  previousValidUntil: number | null;
+}
+
+/** A delivery key as it is stored: its private half wrapped. */
+export interface StoredDeliveryKey {
+  version: number;
+  wrappedKey: Uint8Array;
+  publicKey: Uint8Array;
+}
+
+/** The public halves of a source's delivery keys, of which anybody may know. */
+export interface PublicDeliveryKeys {
+  version: number;
+  current: Uint8Array;
   previous: Uint8Array | null;
   previousValidUntil: number | null;
 }
@@ -59,6 +78,8 @@ export interface Endpoint {
   laneGeneration: number;
   retryPolicy: RetryPolicy;
   payloadFormat: PayloadFormat;
+  /** Whether what it gets is signed by the source's delivery key too. */
+  sourceSignatures: boolean;
   headers: StoredHeader[];
   timeoutMs: number;
   pausedAt: number | null;
@@ -194,7 +215,7 @@ export interface PageRequest {
 
 /** The settings of an endpoint that a change may touch beside its policy; what is absent stays. */
 export type EndpointChanges = Partial<
-  Pick<Endpoint, "url" | "name" | "payloadFormat" | "headers" | "disableAfterFailingSeconds">
+  Pick<Endpoint, "url" | "name" | "payloadFormat" | "sourceSignatures" | "headers" | "disableAfterFailingSeconds">
 >;
 
 /** The settings that decide how an endpoint's deliveries are routed and paced; what is absent stays. */

@@ -99,6 +99,11 @@ export function signatureHeaders(
   ];
 }
 
+/** Whose keys `v1a` is by, for endpoints that ask for it: names are unique within a tenant only. */
+export function sourceSignatureHeaders(sourceId: string | null): [string, string][] {
+  return optional("X-Webhook-Source-Id", sourceId);
+}
+
 function optional(name: string, value: string | null): [string, string][] {
   return value === null ? [] : [[name, value]];
 }

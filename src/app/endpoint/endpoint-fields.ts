@@ -20,6 +20,7 @@ export const ENDPOINT_FIELDS = {
   max_head_hold_seconds: z.int().min(1).max(2_592_000).nullish(),
   retry_policy: RetryPolicyInput.nullish(),
   payload_format: z.enum(PAYLOAD_FORMATS).optional(),
+  source_signatures: z.boolean().optional(),
   headers: HeadersInput.nullish(),
   timeout_ms: z.int().min(1000).max(30_000).optional(),
   on_exhausted: z.enum(["advance", "block"]).optional(),

@@ -29,6 +29,7 @@ const columns = {
   route: endpoint.route,
   laneGeneration: endpoint.laneGeneration,
   payloadFormat: endpoint.payloadFormat,
+  sourceSignatures: endpoint.sourceSignatures,
   headers: endpoint.headers,
   timeoutMs: endpoint.timeoutMs,
   pausedAt: endpoint.pausedAt,
@@ -220,6 +221,7 @@ function changedColumns(changes: EndpointChanges) {
     name: orKeep(changes.name, endpoint.name),
     headers: orKeep(changes.headers && formatStoredHeaders(changes.headers), endpoint.headers),
     payloadFormat: orKeep(changes.payloadFormat, endpoint.payloadFormat),
+    sourceSignatures: orKeep(changes.sourceSignatures, endpoint.sourceSignatures),
     disableAfterFailingSeconds: orKeep(changes.disableAfterFailingSeconds, endpoint.disableAfterFailingSeconds),
     // What another URL did says nothing of this one.
     failingSince: sql`iif(${endpoint.url} = ${changes.url ?? endpoint.url}, ${endpoint.failingSince}, null)`,

@@ -22,6 +22,7 @@ test("an endpoint shows every field of the contract, and its secret once", async
     max_head_hold_seconds: null,
     retry_policy: DEFAULT_RETRY_POLICY,
     payload_format: "envelope",
+    source_signatures: false,
     headers: {},
     timeout_ms: 15_000,
     on_exhausted: "advance",

@@ -36,6 +36,7 @@ const ENDPOINT: Endpoint = {
   laneGeneration: 0,
   retryPolicy: POLICY,
   payloadFormat: "envelope",
+  sourceSignatures: false,
   headers: [],
   timeoutMs: 15_000,
   pausedAt: null,
