@@ -11,6 +11,7 @@ import { publishOperational } from "./app/operational/publish-operational.ts";
 import type { LaneDeps } from "./app/lane/lane-state.ts";
 import type { WatchDeps } from "./app/watch/tick.ts";
 import { bounded, within } from "./compose/bounded.ts";
+import { deliveryKeyMaker } from "./compose/delivery-keys.ts";
 import { destinationRules, hostCheck } from "./compose/destinations.ts";
 import { awaitReports, createDoorbells, reportsUntil } from "./compose/doorbells.ts";
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
@@ -23,6 +24,7 @@ import { logFault } from "./log-fault.ts";
 import type { ReportDeps } from "./queue/consumer.ts";
 import { sendMessage, sendRings } from "./queue/producer.ts";
 import { createApiKeyStore } from "./storage/config/api-keys.ts";
+import { createDeliveryKeyStore } from "./storage/config/delivery-keys.ts";
 import { createEndpointStore } from "./storage/config/endpoints.ts";
 import { createSigningSecretStore } from "./storage/config/signing-secrets.ts";
 import { createSourceDirectory } from "./storage/config/source-directory.ts";
@@ -83,6 +85,7 @@ export function composeCentral(env: Env, context: Context): CentralDeps {
     }),
     sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
     sourcePlaces,
+    publicKeys: (shard) => createDeliveryKeyStore(database(env, shard)),
     maxPayloadBytes: parseSettings(env).MAX_PAYLOAD_BYTES,
   };
 }
@@ -157,6 +160,7 @@ export function composeDeliver(
     secretsKeys: settings.SECRETS_KEY,
     destinationRules: destinationRules(env),
     checkHost: hostCheck(env, context),
+    makeDeliveryKey: deliveryKeyMaker(env, shard),
     createToken: () => encodeRandomPart(runtime.randomBytes(10)),
     workerId: `${env.VERSION.id}.${isolate()}.${kind}`,
     relayRegion: settings.RELAY_REGION,

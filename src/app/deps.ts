@@ -17,12 +17,13 @@ import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
+import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
 import type { TenantDeps } from "./tenant/deps.ts";
 
 /** What the operator's routes, and a signed publish before its shard is known, need of the central database. */
-export type CentralDeps = TenantDeps & FindSourcePlaceDeps & Pick<PublishDeps, "maxPayloadBytes">;
+export type CentralDeps = TenantDeps & FindSourcePlaceDeps & ReadWebhookKeysDeps & Pick<PublishDeps, "maxPayloadBytes">;
 
 /** What a tenant's routes need of the shard it lives in. */
 export type ShardDeps = AuthenticateDeps &

@@ -64,12 +64,21 @@ const WRITE_ONLY = /authorization|authentication|(^|-)auth(-|$)|token|secret|key
 
 export type NameRefusal = "malformed_name" | "reserved_name";
 
-/** Whether an endpoint may have a header of this name; asked when it is set, and again before every request. */
-export function checkHeaderName(name: string): Result<void, NameRefusal> {
+/**
+ * Whether an endpoint may have a header of this name; asked when it is set, and again before every request. What begins with
+ * its tenant's `headerPrefix` is the relay's too.
+ */
+export function checkHeaderName(name: string, headerPrefix: string | null = null): Result<void, NameRefusal> {
   if (!NAME.test(name)) return refuse("malformed_name");
   const key = likeGateways(name);
-  const isReserved = RESERVED.has(key) || RESERVED_PREFIXES.some((prefix) => key.startsWith(prefix));
+  const prefixes = headerPrefix === null ? RESERVED_PREFIXES : [...RESERVED_PREFIXES, headerPrefix.toLowerCase()];
+  const isReserved = RESERVED.has(key) || prefixes.some((prefix) => key.startsWith(prefix));
   return isReserved ? refuse("reserved_name") : ok(undefined);
+}
+
+/** Whether reserved prefixes begin with this text, so that it would take in all of theirs. */
+export function isReservedBeginning(text: string): boolean {
+  return RESERVED_PREFIXES.some((prefix) => prefix.startsWith(likeGateways(text)));
 }
 
 export function isHeaderValue(value: string): boolean {

@@ -1,5 +1,6 @@
 /** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
 import type { StoredHeader } from "./endpoint-headers.ts";
+import type { PayloadFormat } from "./outbound.ts";
 import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
 
 export interface Tenant {
@@ -9,6 +10,8 @@ export interface Tenant {
   status: "active" | "suspended";
   /** Null for what its plan says. */
   endpointQuota: number | null;
+  /** Under which the relay's own headers go out once more; null for none. */
+  headerPrefix: string | null;
   suspendedAt: number | null;
   shard: string;
   createdAt: number;
@@ -22,13 +25,32 @@ export interface Source {
   signingKeyVersion: number;
   /** When the key before the present one stops to verify, or did. Null when there was none. */
   previousValidUntil: number | null;
+  /** How many delivery keys it has had: 0 for one that has none yet. */
+  deliveryKeyVersion: number;
+  /** When the delivery key before the present one stops to sign, or did. Null when there was none. */
+  deliveryKeyPreviousValidUntil: number | null;
   createdAt: number;
 }
 
-/** The signing keys of a source as they are stored, wrapped. The previous one is of the version before. */
+/** The signing keys, or the delivery keys, of a source as they are stored, wrapped. The previous one is of the version before. */
 export interface SourceKeys {
   version: number;
   current: Uint8Array | null;
+  previous: Uint8Array | null;
+  previousValidUntil: number | null;
+}
+
+/** A delivery key as it is stored: its private half wrapped. */
+export interface StoredDeliveryKey {
+  version: number;
+  wrappedKey: Uint8Array;
+  publicKey: Uint8Array;
+}
+
+/** The public halves of a source's delivery keys, of which anybody may know. */
+export interface PublicDeliveryKeys {
+  version: number;
+  current: Uint8Array;
   previous: Uint8Array | null;
   previousValidUntil: number | null;
 }
@@ -55,7 +77,9 @@ export interface Endpoint {
   route: "queue" | "lane";
   laneGeneration: number;
   retryPolicy: RetryPolicy;
-  payloadFormat: "envelope" | "raw";
+  payloadFormat: PayloadFormat;
+  /** Whether what it gets is signed by the source's delivery key too. */
+  sourceSignatures: boolean;
   headers: StoredHeader[];
   timeoutMs: number;
   pausedAt: number | null;
@@ -174,7 +198,7 @@ export interface Attempt {
 }
 
 /** What an operator may change of a tenant; what is absent stays. */
-export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota">>;
+export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota" | "headerPrefix">>;
 
 /** The place of a row in a list: lists go by creation, newest first, and by id where two are of the same millisecond. */
 export interface PageKey {
@@ -191,7 +215,7 @@ export interface PageRequest {
 
 /** The settings of an endpoint that a change may touch beside its policy; what is absent stays. */
 export type EndpointChanges = Partial<
-  Pick<Endpoint, "url" | "name" | "payloadFormat" | "headers" | "disableAfterFailingSeconds">
+  Pick<Endpoint, "url" | "name" | "payloadFormat" | "sourceSignatures" | "headers" | "disableAfterFailingSeconds">
 >;
 
 /** The settings that decide how an endpoint's deliveries are routed and paced; what is absent stays. */

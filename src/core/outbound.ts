@@ -6,6 +6,10 @@ import { formatTime } from "./timestamps.ts";
 
 export const VERSION = "0.1.0";
 
+/** How an endpoint gets its events. */
+export const PAYLOAD_FORMATS = ["envelope", "raw", "cloudevents"] as const;
+export type PayloadFormat = (typeof PAYLOAD_FORMATS)[number];
+
 /** The event as its consumers see it. Times in ms since 1970 UTC. */
 export interface OutboundEvent {
   id: string;
@@ -25,14 +29,14 @@ export interface OutboundEvent {
 
 /**
  * The body of contract §3. `envelope` puts the published bytes between two pieces of text, so they arrive as they came;
- * bytes that are not JSON travel in it as base64 with their content type. `raw` is the bytes themselves.
+ * bytes that are not JSON travel in it as base64 with their content type. `raw` and `cloudevents` are the bytes themselves.
  */
 export function outboundBody(
-  format: "envelope" | "raw",
+  format: PayloadFormat,
   event: OutboundEvent,
   payload: Uint8Array,
 ): { body: Uint8Array; contentType: string; contentEncoding: string | null } {
-  if (format === "raw") {
+  if (format !== "envelope") {
     return { body: payload, contentType: event.contentType, contentEncoding: event.contentEncoding };
   }
   const head = {
@@ -93,6 +97,11 @@ export function signatureHeaders(
     ["webhook-timestamp", String(timestampSeconds)],
     ["webhook-signature", signature],
   ];
+}
+
+/** Whose keys `v1a` is by, for endpoints that ask for it: names are unique within a tenant only. */
+export function sourceSignatureHeaders(sourceId: string | null): [string, string][] {
+  return optional("X-Webhook-Source-Id", sourceId);
 }
 
 function optional(name: string, value: string | null): [string, string][] {

@@ -58,7 +58,8 @@ export async function isSignedWith(
 
 const HMAC_SHA256 = { name: "HMAC", hash: "SHA-256" };
 
-function signedBytes(message: SignedMessage): Uint8Array {
+/** What is signed, whatever the scheme. */
+export function signedBytes(message: SignedMessage): Uint8Array {
   const head = new TextEncoder().encode(`${message.id}.${message.timestampSeconds}.`);
   const signed = new Uint8Array(head.length + message.body.length);
   signed.set(head);

@@ -6,7 +6,18 @@ export function sourceKeyContext(tenantId: string, sourceId: string, version: nu
   return `${tenantId}/${sourceId}/signing_key/${version}`;
 }
 
-/** The keys that verify at this moment, newest first: none, one, or two while a rotation's overlap runs. */
+/** What binds a wrapped delivery key to its source and version. */
+export function deliveryKeyContext(tenantId: string, sourceId: string, version: number): string {
+  return `${tenantId}/${sourceId}/delivery_key/${version}`;
+}
+
+/**
+ * How much longer a public key is answered than its private half signs: what was signed just before the end, by a clock that is
+ * a little behind, is verified within the five minutes that a timestamp is good for.
+ */
+export const PUBLISHED_AFTER_MS = 600_000;
+
+/** The keys that verify, or sign, at this moment, newest first: none, one, or two while a rotation's overlap runs. */
 export function liveSourceKeys(keys: SourceKeys, nowMs: number): { version: number; wrappedKey: Uint8Array }[] {
   const { version, current, previous } = keys;
   return [

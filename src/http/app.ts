@@ -21,6 +21,7 @@ import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
+import { webhookKeyRoutes } from "./routes/webhook-keys.ts";
 import { unknownRoute } from "./unknown-route.ts";
 
 export interface AppOptions extends PublishOptions {
@@ -42,16 +43,19 @@ export function createApp(options: AppOptions) {
     // A caller's own X-Request-Id is not taken over: it would put foreign text into our log, and two requests under one id.
     c.header("X-Request-Id", c.var.requestId);
     // Nothing that is behind a key belongs into a cache.
-    c.header("Cache-Control", "no-store");
+    c.header("Cache-Control", c.var.cacheControl ?? "no-store");
   });
   app.use(logRequest(options.now));
   app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
   app.route("/", docsRoutes);
-  app.use("/v1/*", async (c, next) => {
+  const withCentral: MiddlewareHandler<HttpContext> = async (c, next) => {
     c.set("central", options.composeCentral(c.env, c.executionCtx as ExecutionContext));
     await next();
-  });
+  };
+  app.use("/.well-known/webhook-keys/*", withCentral, refuseUnknownQuery);
+  app.route("/.well-known/webhook-keys", webhookKeyRoutes);
+  app.use("/v1/*", withCentral);
 
   app.use("/v1/*", refusePublishHeaders);
   app.use("/v1/*", refuseUnknownQuery);

@@ -10,6 +10,8 @@ export interface HttpContext {
     /** The adapters of the shard the caller's tenant lives in. */
     deps: ShardDeps;
     principal: Principal;
+    /** Of what anybody may keep; everything else is kept by nobody. */
+    cacheControl?: string;
     /** Who publishes, where there is no principal: for the log. */
     tenantId: string;
   };

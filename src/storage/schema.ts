@@ -48,6 +48,7 @@ export const tenant = sqliteTable(
     deletedAt: integer("deleted_at"),
     suspendedAt: integer("suspended_at"),
     resumedAt: integer("resumed_at"),
+    headerPrefix: text("header_prefix"),
   },
   (t) => [primaryKey({ columns: [t.id] })],
 );
@@ -68,6 +69,9 @@ export const source = sqliteTable(
     deliveryKeyPreviousValidUntil: integer("delivery_key_previous_valid_until"),
     createdAt: integer("created_at").notNull(),
     deletedAt: integer("deleted_at"),
+    deliveryKeyVersion: integer("delivery_key_version").notNull().default(0),
+    deliveryPublicKey: blob("delivery_public_key", { mode: "buffer" }),
+    deliveryPublicKeyPrevious: blob("delivery_public_key_previous", { mode: "buffer" }),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
@@ -143,6 +147,7 @@ export const endpoint = sqliteTable(
     disableAfterFailingSeconds: integer("disable_after_failing_seconds").default(432000),
     failingToldSince: integer("failing_told_since"),
     quarantinedAt: integer("quarantined_at"),
+    sourceSignatures: integer("source_signatures", { mode: "boolean" }).notNull().default(false),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

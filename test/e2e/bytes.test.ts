@@ -1,5 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import type { PayloadFormat } from "../../src/core/outbound.ts";
 import { createEndpoint, createTenant, expectStatus, type TestTenant } from "./support/client.ts";
 import { fetchApi } from "./support/conformance.ts";
 import { startReceiver, type Received, type Receiver } from "./support/receiver.ts";
@@ -15,7 +16,7 @@ interface Consumer {
 }
 
 /** A tenant with one endpoint of this format. */
-async function withConsumer(format: "envelope" | "raw", use: (consumer: Consumer) => Promise<void>): Promise<void> {
+async function withConsumer(format: PayloadFormat, use: (consumer: Consumer) => Promise<void>): Promise<void> {
   const receiver = await startReceiver();
   try {
     const tenant = await createTenant(relay.url);
@@ -120,9 +121,9 @@ const BODIES: [name: string, body: Buffer, contentType: string, contentEncoding:
   ["an empty body", Buffer.alloc(0), "text/plain", undefined],
 ];
 
-describe("a raw endpoint gets the bytes, type and encoding as published", () => {
+describe.each(["raw", "cloudevents"] as const)("to %s the bytes go with type and encoding as published", (format) => {
   test.each(BODIES)("%s", (_, body, contentType, contentEncoding) =>
-    withConsumer("raw", async ({ tenant, receiver, secret }) => {
+    withConsumer(format, async ({ tenant, receiver, secret }) => {
       const event = await expectStatus(202, publishRaw(tenant, body, contentType, contentEncoding));
       const [request] = await receiver.waitFor(1);
       expect(request!.body).toEqual(body);
@@ -135,7 +136,7 @@ describe("a raw endpoint gets the bytes, type and encoding as published", () => 
   );
 
   test("a body without a content type counts as bytes", () =>
-    withConsumer("raw", async ({ tenant, receiver }) => {
+    withConsumer(format, async ({ tenant, receiver }) => {
       const response = await fetchApi(`${relay.url}/v1/events/raw?type=t&source=orders`, {
         method: "POST",
         headers: { Authorization: `Bearer ${tenant.adminKey}` },
@@ -148,7 +149,7 @@ describe("a raw endpoint gets the bytes, type and encoding as published", () => 
     }));
 
   test("a JSON payload published with its fields around it", () =>
-    withConsumer("raw", async ({ tenant, receiver, secret }) => {
+    withConsumer(format, async ({ tenant, receiver, secret }) => {
       await expectStatus(202, tenant.admin.post("/v1/events", `{"type":"t","source":"orders","payload":${ALL}}`));
       const [request] = await receiver.waitFor(1);
       expect(request!.body).toEqual(Buffer.from(ALL));

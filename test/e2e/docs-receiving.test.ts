@@ -4,12 +4,14 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEndpoint, createTenant, eventually, expectStatus, publish, terminalDelivery } from "./support/client.ts";
 import { marked, namedBlock, readDoc } from "./support/docs/markdown.ts";
 import { mismatch } from "./support/docs/shown.ts";
 import { withReceiver } from "./support/receiver.ts";
 import { CASES, toLine } from "./support/receiving/cases.ts";
+import { SOURCE_CASES } from "./support/receiving/source-cases.ts";
 import { LANGUAGES } from "./support/receiving/languages.ts";
 import { freePort, sharedRelay, type SharedRelay } from "./support/relay-process.ts";
 
@@ -58,6 +60,15 @@ describe("the page's verify accepts what is genuine and fresh, and refuses all e
     const said = cases.map(({ name }, i) => `${verdicts[i]}: ${name}`);
     expect(said).toEqual(cases.map(({ name, accepted }) => `${accepted ? "accepted" : "refused"}: ${name}`));
     expect(verdicts).toHaveLength(cases.length);
+  });
+});
+
+describe("the page's verify of a source's signature, without a secret", () => {
+  test.each(SOURCE_CASES)("$name", async ({ keys, endpointId, headers, body, now, accepted }) => {
+    const module = join(folderWith(["verify-source.mjs"]), "verify-source.mjs");
+    const { verify } = await import(pathToFileURL(module).href);
+    if (accepted) verify(keys, endpointId, headers, body, now);
+    else expect(() => verify(keys, endpointId, headers, body, now)).toThrow(Error);
   });
 });
 

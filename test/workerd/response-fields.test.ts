@@ -5,18 +5,21 @@ import { attempt } from "./support/worker.ts";
 
 /** The API only ever gains fields: one may be added here, none taken away. */
 const FIELDS = {
-  source: "allowed_event_types created_at id name previous_valid_until signing_key signing_key_version",
+  source:
+    "allowed_event_types created_at delivery_key_previous_valid_until delivery_key_version id name previous_valid_until signing_key signing_key_version",
   apiKey: "created_at id key name prefix scope source_id",
   endpoint:
     "concurrency_cap created_at disable_after_failing_seconds disabled_at disabled_reason failing_since headers id " +
     "last_disabled_at max_head_hold_seconds name on_exhausted ordering_mode paused_at payload_format quarantined_at rate_limit_per_second " +
-    "retry_policy revision secret state timeout_ms url",
+    "retry_policy revision secret source_signatures state timeout_ms url",
   health:
     "consecutive_failures disables_at failing_since last_error_class last_failure_at last_status_code last_success_at p50_ms " +
     "p95_ms state success_rate why window",
   subscription:
     "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
-  tenant: "created_at endpoint_quota id name plan status suspended_at",
+  tenant: "created_at endpoint_quota header_prefix id name plan status suspended_at",
+  webhookKeys: "keys source_id",
+  webhookKey: "public_key signs_until version",
   rotated: "active_from active_until endpoint_id id previous secret",
   published: "deliveries delivery_count duplicate id relayed_at",
   publishedDelivery: "endpoint_id id status subscription_id",
@@ -46,6 +49,8 @@ test("no answer has lost a field", async () => {
   seen.endpoint = (await api.post("/v1/endpoints", { url: "https://consumer.example/" })).body;
   seen.subscription = (await api.get("/v1/subscriptions")).body.data[0];
   seen.rotated = (await api.post(`/v1/endpoints/${scene.endpointId}/secrets/rotate`)).body;
+  seen.webhookKeys = (await api.get(`/.well-known/webhook-keys/${(seen.source as { id: string }).id}`)).body;
+  seen.webhookKey = (seen.webhookKeys as { keys: object[] }).keys[0]!;
   seen.lane = (await api.get(`/v1/endpoints/${scene.endpointId}/lane`)).body;
   seen.health = (await api.get(`/v1/endpoints/${scene.endpointId}/health`)).body;
   const published = await api.post("/v1/events", { type: "a.b", source: "orders", payload: 1 });

@@ -1,12 +1,13 @@
 import { checkHeaderName, headerContext, isHeaderValue, parseStoredHeaders } from "../../core/endpoint-headers.ts";
 import { decodeBase64 } from "../../core/base64.ts";
 import type { TenantDeliveryRef } from "../../core/ids.ts";
-import type { DeliveryStatus } from "../../core/model.ts";
-import { outboundBody, type OutboundEvent } from "../../core/outbound.ts";
+import type { DeliveryStatus, SourceKeys } from "../../core/model.ts";
+import { outboundBody, type OutboundEvent, type PayloadFormat } from "../../core/outbound.ts";
 import type { FinalOutcome } from "../../core/outcome.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { unwrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
 import { liveSecrets, secretContext } from "../../core/signing-secrets.ts";
+import { deliveryKeyContext, liveSourceKeys } from "../../core/source-keys.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { relayFaultDelayAfterMs } from "../../core/delivery-end.ts";
 import { isAsPublished } from "../payload-hash.ts";
@@ -34,9 +35,11 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   endpoint: {
     url: string;
     revision: number;
-    payloadFormat: "envelope" | "raw";
+    payloadFormat: PayloadFormat;
     /** Its own, as `core/endpoint-headers` stores them. */
     headers: string;
+    /** Its tenant's. */
+    headerPrefix: string | null;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
     pausedAt: number | null;
@@ -51,6 +54,8 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     failingSince: number | null;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
+  /** The event's source and its delivery keys, where the endpoint asks for its signature. */
+  sourceSignature: { sourceId: string; keys: SourceKeys } | null;
 }
 
 /** All of a request that can be known before it is made. */
@@ -60,6 +65,8 @@ export interface Prepared {
   contentType: string;
   contentEncoding: string | null;
   secrets: { id: string; key: Uint8Array }[];
+  /** Of the source, that sign too; none unless the endpoint asks. */
+  sourceKeys: Uint8Array[];
   /** The endpoint's own. */
   headers: [string, string][];
   /** Its name leads nowhere: there is nobody to connect to. */
@@ -78,6 +85,8 @@ export interface PrepareDeps extends Pick<Runtime, "now"> {
   destinationRules: DestinationOptions;
   /** Where a host name leads; null where that is left to the platform. Throws when it cannot be found out. */
   checkHost: ((hostname: string) => Promise<Verdict>) | null;
+  /** The first delivery key of a source that has none. */
+  makeDeliveryKey(tenantId: string, sourceId: string): Promise<SourceKeys>;
   logFault(what: string, error: unknown): void;
 }
 
@@ -95,6 +104,7 @@ export async function prepare(
     if (verdict === "blocked") return { kind: "refused", finalOutcome: "destination_blocked" };
     const headers = await ownHeaders(deps, delivery);
     const secrets = await unwrapLiveSecrets(deps, delivery);
+    const sourceKeys = await unwrapSourceKeys(deps, delivery);
     const payload = await readPayload(delivery.event.payloadRef, delivery.event.payloadSize);
     if (payload === null) return { kind: "refused", finalOutcome: "payload_missing" };
     // The last guard of the bytes.
@@ -102,7 +112,8 @@ export async function prepare(
       return { kind: "refused", finalOutcome: "payload_missing" };
     const outbound = outboundBody(delivery.endpoint.payloadFormat, delivery.event, payload);
     const isUnresolvable = verdict === "unresolvable";
-    return { kind: "ready", prepared: { url: destination.value.url, secrets, headers, isUnresolvable, ...outbound } };
+    const { url } = destination.value;
+    return { kind: "ready", prepared: { url, secrets, sourceKeys, headers, isUnresolvable, ...outbound } };
   } catch (error) {
     deps.logFault("prepare", error);
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
@@ -116,11 +127,12 @@ export async function prepare(
  */
 async function ownHeaders(deps: PrepareDeps, delivery: LoadedDelivery): Promise<[string, string][]> {
   const { tenantId, endpointId } = delivery;
+  const { headerPrefix } = delivery.endpoint;
   const headers = new Map<string, [string, string]>();
   for (const header of parseStoredHeaders(delivery.endpoint.headers)) {
     const { name } = header;
     const value = "value" in header ? header.value : await unwrapHeader(deps, tenantId, endpointId, header);
-    if (checkHeaderName(name).ok && isHeaderValue(value)) headers.set(name.toLowerCase(), [name, value]);
+    if (checkHeaderName(name, headerPrefix).ok && isHeaderValue(value)) headers.set(name.toLowerCase(), [name, value]);
     else deps.logFault("prepare", new Error(`endpoint ${endpointId}: the header ${JSON.stringify(name)} is left out`));
   }
   return [...headers.values()];
@@ -138,6 +150,28 @@ async function unwrapHeader(
   if (!value || !value.ok)
     throw new Error(`endpoint ${endpointId}: the header ${JSON.stringify(name)} cannot be unwrapped`);
   return new TextDecoder().decode(value.value);
+}
+
+/**
+ * Nothing goes out without the signature that its endpoint asked for. Keys are unwrapped for each request, as secrets are: that
+ * costs a fraction of the signature, and keeps no key in memory for longer.
+ */
+async function unwrapSourceKeys(
+  deps: PrepareDeps,
+  { tenantId, sourceSignature }: LoadedDelivery,
+): Promise<Uint8Array[]> {
+  if (!sourceSignature) return [];
+  const { sourceId } = sourceSignature;
+  const keys = sourceSignature.keys.current ? sourceSignature.keys : await deps.makeDeliveryKey(tenantId, sourceId);
+  const live = liveSourceKeys(keys, deps.now());
+  if (live.length === 0) throw new Error(`source ${sourceId} has no delivery key`);
+  return Promise.all(
+    live.map(async ({ version, wrappedKey }) => {
+      const key = await unwrapSecret(deps.secretsKeys, wrappedKey, deliveryKeyContext(tenantId, sourceId, version));
+      if (!key.ok) throw new Error(`delivery key ${version} of ${sourceId}: ${key.error}`);
+      return key.value;
+    }),
+  );
 }
 
 async function unwrapLiveSecrets(deps: PrepareDeps, delivery: LoadedDelivery): Promise<Prepared["secrets"]> {

@@ -1,9 +1,12 @@
-import { eventHeaders, signatureHeaders } from "../../core/outbound.ts";
+import { cloudEventHeaders } from "../../core/cloud-events.ts";
+import { eventHeaders, signatureHeaders, sourceSignatureHeaders } from "../../core/outbound.ts";
+import { repeatUnder } from "../../core/header-prefix.ts";
 import { webhookId } from "../../core/ids.ts";
 import { classifyOutcome, type WireResult } from "../../core/outcome.ts";
 import { keepResponseHeaders, partnerRequestId } from "../../core/response-headers.ts";
 import { parseRetryAfter } from "../../core/retry-after.ts";
 import { signWebhook } from "../../core/signature.ts";
+import { signAsSource } from "../../core/source-signature.ts";
 import { isTestSend } from "../../core/test-event.ts";
 import type { Runtime } from "../runtime.ts";
 import { keepReport, type KeepReportDeps } from "./keep-report.ts";
@@ -91,15 +94,20 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
 async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string][]> {
   const { delivery, prepared, attemptNumber, startedAt } = attempt;
   const timestampSeconds = Math.floor(startedAt / 1000);
-  const signature = await signWebhook(
-    prepared.secrets.map(({ key }) => key),
-    { id: webhookId(delivery), timestampSeconds, body: prepared.body },
-  );
+  const message = { id: webhookId(delivery), timestampSeconds, body: prepared.body };
+  const keys = prepared.secrets.map(({ key }) => key);
+  const signatures = [await signWebhook(keys, message), ...(await signAsSource(prepared.sourceKeys, message))];
+  const own = [
+    ...signatureHeaders(delivery, timestampSeconds, signatures.join(" ")),
+    ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+    ...sourceSignatureHeaders(delivery.sourceSignature?.sourceId ?? null),
+  ];
   return [
     ["Content-Type", prepared.contentType],
     ...(prepared.contentEncoding === null ? [] : [["Content-Encoding", prepared.contentEncoding] as [string, string]]),
-    ...signatureHeaders(delivery, timestampSeconds, signature),
-    ...eventHeaders(delivery.event, delivery, attemptNumber, startedAt),
+    ...own,
+    ...repeatUnder(delivery.endpoint.headerPrefix, own),
+    ...(delivery.endpoint.payloadFormat === "cloudevents" ? cloudEventHeaders(delivery.event) : []),
     ...prepared.headers,
   ];
 }

@@ -44,6 +44,7 @@ export async function createEndpoint(
     laneGeneration: 0,
     retryPolicy: mergeRetryPolicy(DEFAULT_RETRY_POLICY, input.retry_policy ?? null),
     payloadFormat: input.payload_format ?? "envelope",
+    sourceSignatures: input.source_signatures ?? false,
     headers: changeHeaders([], headers),
     timeoutMs: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
     pausedAt: null,

@@ -19,6 +19,8 @@ export interface EndpointDeps extends Pick<Runtime, "now" | "randomBytes"> {
     /** False when the quota of the tenant is full. */
     insert(tenantId: string, endpoint: Endpoint, secret: SigningSecret, quotas: EndpointQuotas): Promise<boolean>;
     find(tenantId: string, id: string): Promise<Endpoint | null>;
+    /** Under which the relay sends its own headers once more to the tenant's endpoints. */
+    findHeaderPrefix(tenantId: string): Promise<string | null>;
     page(tenantId: string, request: PageRequest & { disabledAfter: number | null }): Promise<Endpoint[]>;
     /** With a `revision`, null as well when the endpoint is not as that says. */
     update(tenantId: string, id: string, changes: EndpointChanges, revision?: number): Promise<Endpoint | null>;

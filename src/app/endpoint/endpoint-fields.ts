@@ -1,20 +1,12 @@
 import { z } from "zod";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { MAX_DISABLE_AFTER_FAILING_SECONDS, MIN_DISABLE_AFTER_FAILING_SECONDS } from "../../core/failing-clock.ts";
+import { PAYLOAD_FORMATS } from "../../core/outbound.ts";
 import { MAX_RATE_PER_SECOND } from "../../core/lane-pace.ts";
 import { checkDestination, type DestinationOptions } from "../../core/url-guard.ts";
 import { invalidField } from "../app-error.ts";
 import { DisplayName } from "../field-schemas.ts";
 import { HeadersInput } from "./header-input.ts";
-
-const PayloadFormat = z
-  .enum(["envelope", "raw", "cloudevents"])
-  .transform((format, context) => {
-    if (format !== "cloudevents") return format;
-    context.addIssue({ code: "custom", message: "is not supported yet", params: { notSupported: true } });
-    return z.NEVER;
-  })
-  .meta({ enum: ["envelope", "raw"] });
 
 /** A lane runs in one object, whose memory bounds what it can have under way. */
 const MAX_CONCURRENCY = 100;
@@ -27,7 +19,8 @@ export const ENDPOINT_FIELDS = {
   rate_limit_per_second: z.int().min(1).max(MAX_RATE_PER_SECOND).nullish(),
   max_head_hold_seconds: z.int().min(1).max(2_592_000).nullish(),
   retry_policy: RetryPolicyInput.nullish(),
-  payload_format: PayloadFormat.optional(),
+  payload_format: z.enum(PAYLOAD_FORMATS).optional(),
+  source_signatures: z.boolean().optional(),
   headers: HeadersInput.nullish(),
   timeout_ms: z.int().min(1000).max(30_000).optional(),
   on_exhausted: z.enum(["advance", "block"]).optional(),

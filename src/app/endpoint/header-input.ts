@@ -11,9 +11,9 @@ import {
   type HeaderEdit,
   type StoredHeader,
 } from "../../core/endpoint-headers.ts";
-import { IV_BYTES, wrapSecret, type SecretsKeys } from "../../core/secret-box.ts";
+import { IV_BYTES, wrapSecret } from "../../core/secret-box.ts";
 import { invalidField } from "../app-error.ts";
-import type { Runtime } from "../runtime.ts";
+import type { EndpointDeps } from "./deps.ts";
 
 const MESSAGES = {
   malformed_name: "must be a header name: 1 to 128 letters, digits and !#$%&'*+-.^_`|~",
@@ -59,7 +59,9 @@ export type HeaderChange = HeaderEdit[] | null;
 
 /** The values that nobody is to read again are wrapped here, for the place where they will stand. */
 export async function toHeaderChange(
-  deps: Pick<Runtime, "randomBytes"> & { secretsKeys: SecretsKeys },
+  deps: Pick<EndpointDeps, "randomBytes" | "secretsKeys"> & {
+    endpoints: Pick<EndpointDeps["endpoints"], "findHeaderPrefix">;
+  },
   place: { tenantId: string; endpointId: string },
   input: HeadersInput | null,
 ): Promise<HeaderChange> {
@@ -68,6 +70,8 @@ export async function toHeaderChange(
   if (entries.filter(([, value]) => value !== null).length > MAX_HEADERS) {
     throw invalidField("headers", MESSAGES.too_many);
   }
+  const set = entries.flatMap(([name, value]) => (value === null ? [] : name));
+  if (set.length > 0) refuseUnder(await deps.endpoints.findHeaderPrefix(place.tenantId), set);
   return Promise.all(
     entries.map(async ([name, value]): Promise<HeaderEdit> => {
       if (value === null) return { name, to: "clear" };
@@ -79,6 +83,12 @@ export async function toHeaderChange(
       return { name, to: { wrapped: encodeBase64(wrapped) } };
     }),
   );
+}
+
+/** Where the tenant has a prefix for the relay's own headers, no endpoint may have another under it. */
+function refuseUnder(headerPrefix: string | null, names: string[]): void {
+  const refused = names.find((name) => !checkHeaderName(name, headerPrefix).ok);
+  if (refused !== undefined) throw invalidField(`headers.${refused}`, MESSAGES.reserved_name);
 }
 
 /** The headers as the change leaves them; refuses one that leaves too many, or keeps what is not there. */

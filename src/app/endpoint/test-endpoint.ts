@@ -15,7 +15,7 @@ import type { Runtime } from "../runtime.ts";
 import { untilFresh } from "../until-fresh.ts";
 
 /** What of a delivery a test send takes from its endpoint. */
-interface TestTarget extends Pick<LoadedDelivery, "endpoint" | "secrets" | "policy"> {
+interface TestTarget extends Pick<LoadedDelivery, "endpoint" | "secrets" | "policy" | "sourceSignature"> {
   isSuspended: boolean;
   region: string | null;
 }
@@ -113,7 +113,8 @@ async function testEvent(
 }
 
 /** The delivery as a worker would have loaded it. */
-function testDelivery(ref: TenantDeliveryRef, { endpoint, secrets, policy }: TestTarget, event: Event): LoadedDelivery {
+function testDelivery(ref: TenantDeliveryRef, target: TestTarget, event: Event): LoadedDelivery {
+  const { endpoint, secrets, policy, sourceSignature } = target;
   return {
     ...ref,
     status: "pending",
@@ -132,6 +133,7 @@ function testDelivery(ref: TenantDeliveryRef, { endpoint, secrets, policy }: Tes
     event: { ...event, sourceName: RELAY_SOURCE_NAME, payloadErased: false },
     endpoint,
     secrets,
+    sourceSignature,
   };
 }
 

@@ -36,6 +36,7 @@ export async function updateEndpoint(
     url: input.url === undefined ? undefined : acceptUrl(input.url, deps.destinationRules),
     name: input.name,
     payloadFormat: input.payload_format,
+    sourceSignatures: input.source_signatures,
     disableAfterFailingSeconds: input.disable_after_failing_seconds,
   };
   const routing: RoutingChanges = {

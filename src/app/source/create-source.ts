@@ -7,7 +7,7 @@ import { PublishablePattern } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import type { SourceDeps } from "./deps.ts";
-import { createSourceKey } from "./new-source-key.ts";
+import { createDeliveryKey, createSourceKey } from "./new-source-key.ts";
 
 const MAX_PATTERNS = 100;
 
@@ -19,7 +19,7 @@ export const CreateSourceInput = z.strictObject({
 });
 export type CreateSourceInput = z.infer<typeof CreateSourceInput>;
 
-/** `signingKey` (`whsec_…`) signs what the source publishes without a token. */
+/** `signingKey` (`whsec_…`) signs what the source publishes without a token; its delivery key what the relay sends for it. */
 export async function createSource(
   deps: SourceDeps,
   principal: Principal,
@@ -33,11 +33,14 @@ export async function createSource(
     allowedEventTypes: input.allowed_event_types,
     signingKeyVersion: 1,
     previousValidUntil: null,
+    deliveryKeyVersion: 1,
+    deliveryKeyPreviousValidUntil: null,
     createdAt: deps.now(),
   };
   const { tenantId } = principal;
-  const { wrappedKey, text } = await createSourceKey(deps, { tenantId, sourceId: source.id, version: 1 });
-  const inserted = await deps.sources.insert(tenantId, source, wrappedKey);
+  const place = { tenantId, sourceId: source.id, version: 1 };
+  const { wrappedKey, text } = await createSourceKey(deps, place);
+  const inserted = await deps.sources.insert(tenantId, source, wrappedKey, await createDeliveryKey(deps, place));
   if (!inserted.ok) throw inserted.error === "name_taken" ? nameTaken() : quotaExceeded("sources");
   // A crash between the two leaves a key that leads nowhere and that nobody was shown: a rotation mends both.
   await deps.sourceDirectory.add({ sourceId: source.id, tenantId });

@@ -1,4 +1,4 @@
-import type { PageRequest, Source, SourceKeys } from "../../core/model.ts";
+import type { PageRequest, Source, SourceKeys, StoredDeliveryKey } from "../../core/model.ts";
 import type { Result } from "../../core/result.ts";
 import type { SecretsKeys } from "../../core/secret-box.ts";
 import type { Runtime } from "../runtime.ts";
@@ -12,6 +12,7 @@ export interface SourceDeps extends Pick<Runtime, "now" | "randomBytes"> {
       tenantId: string,
       source: Source,
       wrappedKey: Uint8Array,
+      deliveryKey: StoredDeliveryKey,
     ): Promise<Result<null, "name_taken" | "quota_exceeded">>;
     find(tenantId: string, id: string): Promise<Source | null>;
     page(tenantId: string, request: PageRequest): Promise<Source[]>;
@@ -26,6 +27,13 @@ export interface SourceDeps extends Pick<Runtime, "now" | "randomBytes"> {
       tenantId: string,
       id: string,
       key: { version: number; wrappedKey: Uint8Array; previousValidUntil: number },
+    ): Promise<Source | null>;
+    findDeliveryKeys(tenantId: string, id: string): Promise<SourceKeys | null>;
+    /** Null when the source has not the version before that one, or is gone. */
+    rotateDeliveryKey(
+      tenantId: string,
+      id: string,
+      key: StoredDeliveryKey & { previousValidUntil: number },
     ): Promise<Source | null>;
     delete(tenantId: string, id: string, now: number): Promise<boolean>;
   };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HEADER_PREFIX, isHeaderPrefix } from "../../core/header-prefix.ts";
 import { createId } from "../../core/ids.ts";
 import type { Tenant } from "../../core/model.ts";
 import { DisplayName } from "../field-schemas.ts";
@@ -7,11 +8,20 @@ import type { TenantDeps } from "./deps.ts";
 
 const MAX_ENDPOINT_QUOTA = 1_000_000;
 
+const HeaderPrefix = z
+  .string()
+  .regex(HEADER_PREFIX, {
+    error: "must be 3 to 32 letters, digits and hyphens: words that each end in a hyphen, as X-Acme-",
+    abort: true,
+  })
+  .refine(isHeaderPrefix, "is a prefix of headers that are somebody else's");
+
 export const CreateTenantInput = z.strictObject({
   name: DisplayName,
   plan: z.enum(["free", "pro", "enterprise"]).default("free"),
   status: z.enum(["active", "suspended"]).default("active"),
   endpoint_quota: z.int().min(0).max(MAX_ENDPOINT_QUOTA).nullish(),
+  header_prefix: HeaderPrefix.nullish(),
 });
 export type CreateTenantInput = z.infer<typeof CreateTenantInput>;
 
@@ -27,6 +37,7 @@ export async function createTenant(deps: TenantDeps, body: unknown): Promise<Ten
     plan: input.plan,
     status: input.status,
     endpointQuota: input.endpoint_quota ?? null,
+    headerPrefix: input.header_prefix ?? null,
     suspendedAt: input.status === "suspended" ? now : null,
     shard,
     createdAt: now,

@@ -17,6 +17,8 @@ export interface TenantDeps extends Pick<Runtime, "now" | "random" | "randomByte
     findMany(ids: string[]): Promise<Tenant[]>;
     /** A tenant keeps the moment of its suspension when it is suspended again. */
     update(id: string, changes: TenantChanges, now: number): Promise<Tenant | null>;
+    /** A header of a living endpoint that begins with the prefix, in any case and with `_` for `-`. */
+    findHeaderUnder(id: string, prefix: string): Promise<{ endpointId: string; name: string } | null>;
     delete(id: string, now: number): Promise<boolean>;
   };
   /** What is to be done to a tenant's deliveries, in the shard it lives in. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isHidden, REDACTED } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
+import { PAYLOAD_FORMATS } from "../../core/outbound.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
 import { ANSWERS } from "../openapi/registries.ts";
@@ -18,7 +19,8 @@ export const EndpointAnswer = z
     rate_limit_per_second: z.int().nullable(),
     max_head_hold_seconds: z.int().nullable(),
     retry_policy: wholePolicy,
-    payload_format: z.enum(["envelope", "raw"]),
+    payload_format: z.enum(PAYLOAD_FORMATS),
+    source_signatures: z.boolean(),
     headers: z.record(z.string(), z.string()),
     timeout_ms: z.int(),
     on_exhausted: z.enum(["advance", "block"]),
@@ -52,6 +54,7 @@ export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
     max_head_hold_seconds: endpoint.maxHeadHoldSeconds,
     retry_policy: endpoint.retryPolicy,
     payload_format: endpoint.payloadFormat,
+    source_signatures: endpoint.sourceSignatures,
     headers: presentHeaders(endpoint.headers),
     timeout_ms: endpoint.timeoutMs,
     on_exhausted: endpoint.onExhausted,

@@ -12,6 +12,8 @@ export const SourceAnswer = z
     allowed_event_types: z.array(z.string()),
     signing_key_version: z.int(),
     previous_valid_until: time.nullable(),
+    delivery_key_version: z.int(),
+    delivery_key_previous_valid_until: time.nullable(),
     created_at: time,
   })
   .register(ANSWERS, { id: "Source" });
@@ -24,6 +26,8 @@ export function presentSource(source: Source): SourceAnswer {
     allowed_event_types: source.allowedEventTypes,
     signing_key_version: source.signingKeyVersion,
     previous_valid_until: presentTime(source.previousValidUntil),
+    delivery_key_version: source.deliveryKeyVersion,
+    delivery_key_previous_valid_until: presentTime(source.deliveryKeyPreviousValidUntil),
     created_at: formatTime(source.createdAt),
   };
 }

@@ -28,7 +28,9 @@ export const sourceRoutes = new Hono<HttpContext>()
   })
   .post("/:id/rotate-key", async (c) => {
     const rotated = await rotateSourceKey(c.var.deps, c.var.principal, c.req.param("id"), await readJson(c));
-    return c.json(presentSourceWithKey(rotated), 201);
+    const { source, signingKey } = rotated;
+    if (signingKey === null) return c.json(presentSource(source));
+    return c.json(presentSourceWithKey({ source, signingKey }), 201);
   })
   .delete("/:id", async (c) => {
     await readNothing(c);

@@ -29,6 +29,7 @@ const columns = {
   route: endpoint.route,
   laneGeneration: endpoint.laneGeneration,
   payloadFormat: endpoint.payloadFormat,
+  sourceSignatures: endpoint.sourceSignatures,
   headers: endpoint.headers,
   timeoutMs: endpoint.timeoutMs,
   pausedAt: endpoint.pausedAt,
@@ -72,6 +73,11 @@ export function createEndpointStore(d1: D1Database) {
     async find(tenantId: string, id: string): Promise<Endpoint | null> {
       const rows = await selectLiving(db, tenantId, eq(endpoint.id, id));
       return rows[0] ? toEndpoint(rows[0]) : null;
+    },
+
+    async findHeaderPrefix(tenantId: string): Promise<string | null> {
+      const rows = await db.select({ prefix: tenant.headerPrefix }).from(tenant).where(eq(tenant.id, tenantId));
+      return rows[0]?.prefix ?? null;
     },
 
     /** By `endpoint_living`: the filter looks at no more rows than the tenant has endpoints. */
@@ -215,6 +221,7 @@ function changedColumns(changes: EndpointChanges) {
     name: orKeep(changes.name, endpoint.name),
     headers: orKeep(changes.headers && formatStoredHeaders(changes.headers), endpoint.headers),
     payloadFormat: orKeep(changes.payloadFormat, endpoint.payloadFormat),
+    sourceSignatures: orKeep(changes.sourceSignatures, endpoint.sourceSignatures),
     disableAfterFailingSeconds: orKeep(changes.disableAfterFailingSeconds, endpoint.disableAfterFailingSeconds),
     // What another URL did says nothing of this one.
     failingSince: sql`iif(${endpoint.url} = ${changes.url ?? endpoint.url}, ${endpoint.failingSince}, null)`,

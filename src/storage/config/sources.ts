@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { PageRequest, Source, SourceKeys } from "../../core/model.ts";
+import type { PageRequest, Source, SourceKeys, StoredDeliveryKey } from "../../core/model.ts";
 import { MAX_SOURCES } from "../../core/quotas.ts";
 import { ok, refuse, type Result } from "../../core/result.ts";
 import { apiKey, source } from "../schema.ts";
@@ -12,23 +12,26 @@ const columns = {
   allowedEventTypes: source.allowedEventTypes,
   signingKeyVersion: source.signingKeyVersion,
   previousValidUntil: source.previousValidUntil,
+  deliveryKeyVersion: source.deliveryKeyVersion,
+  deliveryKeyPreviousValidUntil: source.deliveryKeyPreviousValidUntil,
   createdAt: source.createdAt,
 };
 type SourceRow = { [Column in keyof typeof columns]: (typeof source.$inferSelect)[Column] };
 
 export function createSourceStore(d1: D1Database) {
   const db = drizzle(d1);
-  const isLiving = (tenantId: string, id: string) =>
-    and(eq(source.tenantId, tenantId), eq(source.id, id), isNull(source.deletedAt));
+  const isAny = (tenantId: string, id: string) => and(eq(source.tenantId, tenantId), eq(source.id, id));
+  const isLiving = (tenantId: string, id: string) => and(isAny(tenantId, id), isNull(source.deletedAt));
   return {
     /** Counted by `source_name`. */
     async insert(
       tenantId: string,
       row: Source,
       wrappedKey: Uint8Array,
+      { wrappedKey: deliveryKey, publicKey: deliveryPublicKey }: StoredDeliveryKey,
     ): Promise<Result<null, "name_taken" | "quota_exceeded">> {
       const allowedEventTypes = JSON.stringify(row.allowedEventTypes);
-      const values = { ...row, tenantId, allowedEventTypes, signingKey: wrappedKey };
+      const values = { ...row, tenantId, allowedEventTypes, signingKey: wrappedKey, deliveryKey, deliveryPublicKey };
       const room = hasRoom(source, and(eq(source.tenantId, tenantId), isNull(source.deletedAt)), MAX_SOURCES);
       const isStored = sql`exists (select 1 from ${source} where ${isLiving(tenantId, row.id)})`;
       const inserted = await refuseTakenName(async () => {
@@ -95,13 +98,7 @@ export function createSourceStore(d1: D1Database) {
         })
         .from(source)
         .where(isLiving(tenantId, id));
-      return row
-        ? {
-            ...row,
-            current: row.current && new Uint8Array(row.current),
-            previous: row.previous && new Uint8Array(row.previous),
-          }
-        : null;
+      return row ? toKeys(row) : null;
     },
 
     /**
@@ -129,6 +126,44 @@ export function createSourceStore(d1: D1Database) {
       return rows[0] ? toSource(rows[0]) : null;
     },
 
+    /** Of a deleted one too, as is the relay's own: their deliveries go on, and are signed. */
+    async findDeliveryKeys(tenantId: string, id: string): Promise<SourceKeys | null> {
+      const [row] = await db
+        .select({
+          version: source.deliveryKeyVersion,
+          current: source.deliveryKey,
+          previous: source.deliveryKeyPrevious,
+          previousValidUntil: source.deliveryKeyPreviousValidUntil,
+        })
+        .from(source)
+        .where(isAny(tenantId, id));
+      return row ? toKeys(row) : null;
+    },
+
+    /** As `rotateKey`, and the public halves with it. */
+    async rotateDeliveryKey(
+      tenantId: string,
+      id: string,
+      key: StoredDeliveryKey & { previousValidUntil: number },
+    ): Promise<Source | null> {
+      const [rows] = await db.batch([
+        db
+          .update(source)
+          .set({
+            deliveryKeyVersion: key.version,
+            deliveryKey: key.wrappedKey,
+            deliveryPublicKey: key.publicKey,
+            deliveryKeyPrevious: sql`${source.deliveryKey}`,
+            deliveryPublicKeyPrevious: sql`${source.deliveryPublicKey}`,
+            deliveryKeyPreviousValidUntil: sql`iif(${source.deliveryKey} is null, null, ${key.previousValidUntil})`,
+          })
+          .where(and(isAny(tenantId, id), eq(source.deliveryKeyVersion, key.version - 1)))
+          .returning(columns),
+        bumpTenantRevision(db, tenantId),
+      ]);
+      return rows[0] ? toSource(rows[0]) : null;
+    },
+
     /** Its publish keys go with it. False when there is no such source. */
     async delete(tenantId: string, id: string, now: number): Promise<boolean> {
       const [deleted] = await db.batch([
@@ -142,6 +177,11 @@ export function createSourceStore(d1: D1Database) {
       return deleted.length > 0;
     },
   };
+}
+
+function toKeys<T extends { current: Uint8Array | null; previous: Uint8Array | null }>(row: T): T {
+  const { current, previous } = row;
+  return { ...row, current: current && new Uint8Array(current), previous: previous && new Uint8Array(previous) };
 }
 
 /** Two that take a name at once meet in the index `source_name`, not in a look-up before the write. */

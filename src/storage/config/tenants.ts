@@ -44,6 +44,7 @@ const tenantColumns = {
   plan: tenant.plan,
   status: tenant.status,
   endpointQuota: tenant.endpointQuota,
+  headerPrefix: tenant.headerPrefix,
   suspendedAt: tenant.suspendedAt,
   shard: tenant.shard,
   createdAt: tenant.createdAt,
@@ -76,7 +77,7 @@ export function createTenantStore(shard: D1Database) {
     /** Null when there is no such tenant. Suspending one that is, or reactivating one that is not, moves no clock. */
     async update(
       id: string,
-      { name, plan, status, endpointQuota }: TenantChanges,
+      { name, plan, status, endpointQuota, headerPrefix }: TenantChanges,
       now: number,
     ): Promise<Tenant | null> {
       const rows = await db
@@ -86,6 +87,7 @@ export function createTenantStore(shard: D1Database) {
           plan: orKeep(plan, tenant.plan),
           status: orKeep(status, tenant.status),
           endpointQuota: orKeep(endpointQuota, tenant.endpointQuota),
+          headerPrefix: orKeep(headerPrefix, tenant.headerPrefix),
           ...(status === "suspended" && { suspendedAt: sql`coalesce(${tenant.suspendedAt}, ${now})` }),
           ...(status === "active" && {
             suspendedAt: null,
@@ -96,6 +98,19 @@ export function createTenantStore(shard: D1Database) {
         .where(isLiving(id))
         .returning(tenantColumns);
       return (rows[0] as Tenant | undefined) ?? null;
+    },
+
+    /** A walk through the tenant's endpoints, by `endpoint_living`: for an operator, and seldom. */
+    async findHeaderUnder(id: string, prefix: string): Promise<{ endpointId: string; name: string } | null> {
+      const row = await shard
+        .prepare(
+          `select e.id, h.key as name from endpoint e cross join json_each(e.headers) h
+           where e.tenant_id = ?1 and e.deleted_at is null and e.headers <> '{}'
+             and substr(replace(lower(h.key), '_', '-'), 1, length(?2)) = lower(?2) limit 1`,
+        )
+        .bind(id, prefix)
+        .first<{ id: string; name: string }>();
+      return row && { endpointId: row.id, name: row.name };
     },
 
     /** Ends the tenant and all of its configuration at once; events and deliveries stay. False when there is none. */

@@ -1,6 +1,6 @@
 import type { TenantDeliveryRef } from "../../core/ids.ts";
-import type { DeliveryStatus } from "../../core/model.ts";
-import type { OutboundEvent } from "../../core/outbound.ts";
+import type { DeliveryStatus, SourceKeys } from "../../core/model.ts";
+import type { OutboundEvent, PayloadFormat } from "../../core/outbound.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { PAUSED_AT, RESUMED_AT } from "./suspension.ts";
 
@@ -25,8 +25,10 @@ export interface LoadedDelivery extends TenantDeliveryRef {
   endpoint: {
     url: string;
     revision: number;
-    payloadFormat: "envelope" | "raw";
+    payloadFormat: PayloadFormat;
     headers: string;
+    /** Its tenant's. */
+    headerPrefix: string | null;
     timeoutMs: number;
     /** Also while its tenant is suspended. */
     pausedAt: number | null;
@@ -41,12 +43,27 @@ export interface LoadedDelivery extends TenantDeliveryRef {
     failingSince: number | null;
   };
   secrets: { id: string; wrappedKey: Uint8Array; activeUntil: number | null }[];
+  /** The event's source and its delivery keys, where the endpoint asks for its signature. */
+  sourceSignature: { sourceId: string; keys: SourceKeys } | null;
+}
+
+/** The delivery keys of a source `s`, as text: in a batch a blob would come as a list of numbers. */
+export const DELIVERY_KEY_COLUMNS = `s.delivery_key_version, hex(s.delivery_key) as delivery_key,
+  hex(s.delivery_key_previous) as delivery_key_previous, s.delivery_key_previous_valid_until`;
+
+export function toDeliveryKeys(row: Record<string, any>): SourceKeys {
+  return {
+    version: row["delivery_key_version"] ?? 0,
+    current: row["delivery_key"] ? fromHex(row["delivery_key"]) : null,
+    previous: row["delivery_key_previous"] ? fromHex(row["delivery_key_previous"]) : null,
+    previousValidUntil: row["delivery_key_previous_valid_until"],
+  };
 }
 
 /** What an attempt needs of an endpoint `ep` of tenant `t`. */
 export const ENDPOINT_COLUMNS = `ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
   ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at, ep.route, ep.lane_generation,
-  ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
+  t.header_prefix, ep.source_signatures, ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
 
 /** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
 export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
@@ -56,6 +73,9 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, e.payload_erased_at, s.name as source_name,
+  s.id as source_id, s.delivery_key_version, s.delivery_key_previous_valid_until,
+  iif(ep.source_signatures, hex(s.delivery_key), null) as delivery_key,
+  iif(ep.source_signatures, hex(s.delivery_key_previous), null) as delivery_key_previous,
   ${ENDPOINT_COLUMNS}`;
 
 export const LOADED_JOINS = `cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
@@ -125,6 +145,7 @@ export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<s
     },
     endpoint: toLoadedEndpoint(row, own),
     secrets: own.secrets,
+    sourceSignature: row["source_signatures"] === 1 ? { sourceId: row["source_id"], keys: toDeliveryKeys(row) } : null,
   };
 }
 
@@ -137,6 +158,7 @@ export function toLoadedEndpoint(
     revision: row["revision"],
     payloadFormat: row["payload_format"],
     headers: own.headers,
+    headerPrefix: row["header_prefix"],
     timeoutMs: row["timeout_ms"],
     pausedAt: row["paused_at"],
     resumedAt: row["resumed_at"],
@@ -162,8 +184,12 @@ export function toOwn(
       .filter(({ id }) => id !== null)
       .map((secret) => ({
         id: secret["id"],
-        wrappedKey: Uint8Array.from((secret["wrapped_key"] as string).match(/../g) ?? [], (pair) => parseInt(pair, 16)),
+        wrappedKey: fromHex(secret["wrapped_key"]),
         activeUntil: secret["active_until"],
       })),
   };
+}
+
+function fromHex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }

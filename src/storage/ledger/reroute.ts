@@ -17,6 +17,7 @@ type Routing = Pick<
   | "name"
   | "payloadFormat"
   | "headers"
+  | "sourceSignatures"
   | "disableAfterFailingSeconds"
   | "quarantinedAt"
 >;
@@ -54,6 +55,7 @@ export function createRerouteLedger(db: D1Database) {
                payload_format = ?13, headers = ?14, disable_after_failing_seconds = ?15,
                failing_since = iif(url = ?11, failing_since, null),
                failure_noted_at = iif(url = ?11, failure_noted_at, null), quarantined_at = ?16,
+               source_signatures = ?17,
                revision = revision + 1
              where tenant_id = ?1 and id = ?2 and revision = ?3 and deleted_at is null
              returning id`,
@@ -75,6 +77,7 @@ export function createRerouteLedger(db: D1Database) {
             formatStoredHeaders(routing.headers),
             routing.disableAfterFailingSeconds,
             routing.quarantinedAt,
+            routing.sourceSignatures ? 1 : 0,
           ),
       ]);
       if (results.at(-1)!.results.length === 0) return null;

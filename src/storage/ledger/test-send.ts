@@ -4,7 +4,14 @@ import type { Event } from "../../core/model.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 import { openAttempt, type Claim } from "./deliver.ts";
-import { ENDPOINT_COLUMNS, selectOfEndpoints, toLoadedEndpoint, toOwn } from "./loaded-delivery.ts";
+import {
+  DELIVERY_KEY_COLUMNS,
+  ENDPOINT_COLUMNS,
+  selectOfEndpoints,
+  toDeliveryKeys,
+  toLoadedEndpoint,
+  toOwn,
+} from "./loaded-delivery.ts";
 
 /** That delivery `d` of event `e` is a test send, and no lane's business. */
 export const IS_TEST_SEND = `(e.type = '${TEST_EVENT_TYPE}' and d.replay_no = 0)`;
@@ -14,7 +21,8 @@ export function createTestSendLedger(db: D1Database) {
   return {
     /** The endpoint as it is now, with all that a request to it needs. Null when there is none. Primary keys. */
     async loadTestTarget(tenantId: string, endpointId: string) {
-      const [endpoints, ofEndpoint] = await db.batch<Record<string, any>>([
+      const sourceId = relaySourceId(tenantId);
+      const [endpoints, ofEndpoint, sources] = await db.batch<Record<string, any>>([
         db
           .prepare(
             `select ${ENDPOINT_COLUMNS}, p.policy, t.status as tenant_status from endpoint ep
@@ -24,6 +32,9 @@ export function createTestSendLedger(db: D1Database) {
           )
           .bind(tenantId, endpointId),
         selectOfEndpoints(db, JSON.stringify([[tenantId, endpointId]])),
+        db
+          .prepare(`select ${DELIVERY_KEY_COLUMNS} from source s where s.tenant_id = ? and s.id = ?`)
+          .bind(tenantId, sourceId),
       ]);
       const row = endpoints!.results[0];
       if (!row) return null;
@@ -31,6 +42,8 @@ export function createTestSendLedger(db: D1Database) {
       return {
         endpoint: toLoadedEndpoint(row, own),
         secrets: own.secrets,
+        sourceSignature:
+          row["source_signatures"] === 1 ? { sourceId, keys: toDeliveryKeys(sources!.results[0] ?? {}) } : null,
         policy: JSON.parse(row["policy"]) as RetryPolicy,
         isSuspended: row["tenant_status"] !== "active",
         region: endpoints!.meta.served_by_region ?? null,

@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SourceKeys } from "../../../src/core/model.ts";
-import { liveSourceKeys, planKeyRotation, sourceKeyContext } from "../../../src/core/source-keys.ts";
+import {
+  deliveryKeyContext,
+  liveSourceKeys,
+  planKeyRotation,
+  PUBLISHED_AFTER_MS,
+  sourceKeyContext,
+} from "../../../src/core/source-keys.ts";
+import { TIMESTAMP_TOLERANCE_SECONDS } from "../../../src/core/signed-request.ts";
 
 const HOUR_MS = 3_600_000;
 const NONE: SourceKeys = { version: 0, current: null, previous: null, previousValidUntil: null };
@@ -61,12 +68,16 @@ describe("planKeyRotation", () => {
   });
 });
 
-test("a key is bound to its tenant, source and version", () => {
-  const contexts = [
-    sourceKeyContext("ten_a", "src_a", 1),
-    sourceKeyContext("ten_a", "src_a", 2),
-    sourceKeyContext("ten_a", "src_b", 1),
-    sourceKeyContext("ten_b", "src_a", 1),
-  ];
-  expect(new Set(contexts).size).toBe(4);
+test("a key is bound to its tenant, source and version, and is of one kind", () => {
+  const contexts = [sourceKeyContext, deliveryKeyContext].flatMap((contextOf) => [
+    contextOf("ten_a", "src_a", 1),
+    contextOf("ten_a", "src_a", 2),
+    contextOf("ten_a", "src_b", 1),
+    contextOf("ten_b", "src_a", 1),
+  ]);
+  expect(new Set(contexts).size).toBe(8);
+});
+
+test("a public key is answered for longer than a timestamp is good for after the last signature", () => {
+  expect(PUBLISHED_AFTER_MS).toBeGreaterThanOrEqual(2 * TIMESTAMP_TOLERANCE_SECONDS * 1_000);
 });

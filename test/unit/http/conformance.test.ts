@@ -13,6 +13,8 @@ const SOURCE = {
   allowed_event_types: ["*"],
   signing_key_version: 1,
   previous_valid_until: null,
+  delivery_key_version: 1,
+  delivery_key_previous_valid_until: null,
   created_at: "2026-01-31T12:00:00.000Z",
 };
 const PROBLEM = {

@@ -22,6 +22,7 @@ test("an endpoint shows every field of the contract, and its secret once", async
     max_head_hold_seconds: null,
     retry_policy: DEFAULT_RETRY_POLICY,
     payload_format: "envelope",
+    source_signatures: false,
     headers: {},
     timeout_ms: 15_000,
     on_exhausted: "advance",
@@ -82,16 +83,16 @@ test.each([
   expect((await t.api.get("/v1/endpoints")).body.data).toEqual([]);
 });
 
-test.each([{ payload_format: "cloudevents" }])(
-  "%j is refused as not built, at creation and in a change",
-  async (part) => {
-    const t = await createTestTenant();
-    const { body: endpoint } = await t.api.post("/v1/endpoints", { url: URL });
-    const expected = { status: 422, body: { code: "not_supported", errors: [{ path: Object.keys(part)[0] }] } };
-    expect(await t.api.post("/v1/endpoints", { url: URL, ...part })).toMatchObject(expected);
-    expect(await t.api.patch(`/v1/endpoints/${endpoint.id}`, part)).toMatchObject(expected);
-  },
-);
+test.each(["envelope", "raw", "cloudevents"])("a payload_format of %s is set, shown and changed", async (format) => {
+  const t = await createTestTenant();
+  const { body: endpoint } = await t.api.post("/v1/endpoints", { url: URL });
+  expect(endpoint.payload_format).toBe("envelope");
+  const created = await t.api.post("/v1/endpoints", { url: URL, payload_format: format });
+  expect(created).toMatchObject({ status: 201, body: { payload_format: format } });
+  const changed = await t.api.patch(`/v1/endpoints/${endpoint.id}`, { payload_format: format });
+  expect(changed).toMatchObject({ status: 200, body: { payload_format: format, revision: 2 } });
+  expect((await t.api.get(`/v1/endpoints/${endpoint.id}`)).body).toEqual(changed.body);
+});
 
 test("a change touches only what it names, and raises the revision", async () => {
   const t = await createTestTenant();

@@ -116,7 +116,6 @@ test("a source from before there were keys counts none, and a rotation gives it 
 });
 
 test.each([
-  [{ kind: "delivery_key" }, "not_supported", "kind"],
   [{ kind: "api_key" }, "validation_failed", "kind"],
   [{ overlap_hours: 23 }, "validation_failed", "overlap_hours"],
   [{ overlap_hours: 73 }, "validation_failed", "overlap_hours"],

@@ -59,6 +59,25 @@ test("a change of headers holds from the next attempt on", async () => {
   expect((await sentHeaders(scene)).get("x-team")).toBe("carts");
 });
 
+test("a header under the tenant's prefix gives way to the relay's own at the send, and is named in a log", async () => {
+  const scene = await createScene({ headers: { "X-Team": "orders" } });
+  await scene.db.prepare("update tenant set header_prefix = 'X-Acme-' where id = ?").bind(scene.tenant.id).run();
+  await write(
+    scene,
+    "headers",
+    JSON.stringify({ x_acme_team: "forged", "X-Acme-Event-Id": "forged", "X-Team": "orders" }),
+  );
+  const { id, call } = await scene.publishOne();
+  const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+  await attempt(scene.deps, scene.context, call(1));
+  const { headers } = requests.at(-1)!;
+  expect(headers.get("x-acme-event-id")).toBe(`evt_${id.slice(4, 30)}`);
+  expect([headers.get("x_acme_team"), headers.get("x-team")]).toEqual([null, "orders"]);
+  const said = JSON.stringify(logged.mock.calls);
+  expect(said).toContain("x_acme_team");
+  expect(said).not.toContain("forged");
+});
+
 test("headers that were changed between an attempt's preparation and its claim send nothing old", async () => {
   const scene = await createScene({ headers: { Authorization: "old" } });
   const delivery = await scene.publishOne();

@@ -37,6 +37,23 @@ const scenarios: Scenario[] = [
     },
   },
   {
+    name: "deliver what a source signs that has no key yet",
+    only: /^consumer: D1 .*source/,
+    endpoint: { source_signatures: true },
+    isFresh: true,
+    arrange: ({ endpointId }) =>
+      ledger
+        .prepare(
+          `update source set delivery_key = null, delivery_public_key = null, delivery_key_version = 0
+           where tenant_id = (select tenant_id from endpoint where id = ?)`,
+        )
+        .bind(endpointId)
+        .run(),
+    act: (scene) => scene.publish("a"),
+    check: async ({ world }) =>
+      world.receiver.requests.every(({ isSignedBySource }) => isSignedBySource) ? [] : ["a request was not signed"],
+  },
+  {
     name: "deliver to a destination that is refused",
     only: BEHIND_THE_ACK,
     ends: { "*": ["failed"] },

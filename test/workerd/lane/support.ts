@@ -173,6 +173,7 @@ export const routingOf = (orderingMode: Endpoint["orderingMode"], route: "queue"
   url: "https://consumer.example/hook",
   name: null,
   payloadFormat: "envelope" as const,
+  sourceSignatures: false,
   headers: [],
   disableAfterFailingSeconds: null,
   quarantinedAt: null,

@@ -1,6 +1,10 @@
 import { z } from "zod";
+import { WebhookKeysAnswer } from "../../present/webhook-keys.ts";
 import { answer, type Operation } from "../operation.ts";
 import { ANSWERS } from "../registries.ts";
+
+/** What an answer that anybody may keep says of how long. */
+const CACHED = "For how long it may be kept, by anybody: five minutes.";
 
 const Health = z.object({ status: z.literal("ok") }).register(ANSWERS, { id: "Health" });
 
@@ -14,6 +18,17 @@ export const serviceOperations: Operation[] = [
     summary: "Ask whether the relay is up",
     access: "anyone",
     answers: { 200: answer("It is up.", Health) },
+  },
+  {
+    id: "getWebhookKeys",
+    method: "get",
+    path: "/.well-known/webhook-keys/{id}",
+    tag: "Service",
+    summary: "Read the public keys by which what a source sends is verified",
+    description: "Newest first: one, or two while a rotation overlaps. By the source's id.",
+    access: "anyone",
+    answers: { 200: { ...answer("Its keys.", WebhookKeysAnswer), headers: { "Cache-Control": CACHED } } },
+    problems: ["not_found", "validation_failed", "duplicate_field", "internal_error", "unavailable"],
   },
   {
     id: "getOpenApi",

@@ -31,11 +31,15 @@ export const sourceOperations: Operation[] = [
   }),
   act(SOURCE, "rotate-key", {
     id: "rotateSourceKey",
-    summary: "Give a source a new signing key",
+    summary: "Give a source a new signing key, or a new delivery key",
     description:
-      "Both keys verify what it publishes until the overlap ends. The text of the new one is answered this once.",
+      "Both keys are good until the overlap ends. The text of a new signing key is answered this once; that of a delivery " +
+      "key by nobody, and its public half at `/.well-known/webhook-keys/{id}`.",
     body: jsonBody("RotateSourceKey", RotateSourceKeyInput, { overlap_hours: 24 }),
-    answers: { 201: answer("The source with its new key.", SourceWithKeyAnswer) },
+    answers: {
+      200: answer("The source; of a new delivery key there is nothing to show.", SourceAnswer),
+      201: answer("The source with its new signing key.", SourceWithKeyAnswer),
+    },
     problems: ["rotation_in_progress", "not_supported"],
   }),
   remove(SOURCE, "Its publish keys are revoked; its events go on."),

@@ -1,4 +1,10 @@
-import { eventHeaders, outboundBody, signatureHeaders, type OutboundEvent } from "../../../../src/core/outbound.ts";
+import {
+  eventHeaders,
+  outboundBody,
+  signatureHeaders,
+  sourceSignatureHeaders,
+  type OutboundEvent,
+} from "../../../../src/core/outbound.ts";
 import type { OpenApiDocument, Parameter, ResponseObject } from "../../../../src/http/openapi/document.ts";
 import type { JsonSchema } from "../../../../src/http/openapi/json-schema.ts";
 
@@ -154,7 +160,11 @@ function envelopeContract(): Contract {
 function headerContract(): Contract {
   const delivery = { eventId: EVENT.id, endpointId: "ep_0000000000000000", replayNo: 0 };
   const headers = [EVENT, PLAIN].map((event) =>
-    Object.fromEntries([...eventHeaders(event, delivery, 1, 0), ...signatureHeaders(delivery, 0, "v1,")]),
+    Object.fromEntries([
+      ...eventHeaders(event, delivery, 1, 0),
+      ...signatureHeaders(delivery, 0, "v1,"),
+      ...sourceSignatureHeaders(event === EVENT ? "src_0" : null),
+    ]),
   );
   return Object.fromEntries(seenIn("answer header ", headers));
 }

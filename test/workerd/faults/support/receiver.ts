@@ -6,6 +6,8 @@ export interface Request {
   eventId: string;
   webhookId: string;
   attempt: number;
+  /** Whether the source signed it too. */
+  isSignedBySource: boolean;
   /** What the event was called in its payload. */
   name: string;
   at: number;
@@ -54,6 +56,7 @@ export function createReceiver(calls: Calls, ledger: D1Database) {
         eventId: given.get("X-Webhook-Event-Id")!,
         webhookId: given.get("webhook-id")!,
         attempt: Number(given.get("X-Webhook-Attempt")),
+        isSignedBySource: given.get("webhook-signature")!.includes(" v1a,"),
         name: /"name":"([^"]*)"/.exec(new TextDecoder().decode(body))?.[1] ?? "?",
         at: Date.now(),
         status: null,
