@@ -19,6 +19,7 @@ import type { MoveLaneDeps } from "./lane/move-lane.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
+import type { TestSubscriptionDeps } from "./subscription/test-subscription.ts";
 import type { TenantDeps } from "./tenant/deps.ts";
 
 /** What the operator's routes, and a signed publish before its shard is known, need of the central database. */
@@ -39,6 +40,7 @@ export type ShardDeps = AuthenticateDeps &
   SkipHeadDeps &
   MoveLaneDeps &
   SubscriptionDeps &
+  TestSubscriptionDeps &
   ApiKeyDeps &
   ReadEventDeps &
   ErasePayloadDeps &
