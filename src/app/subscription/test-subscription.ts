@@ -4,10 +4,10 @@ import { compileFilter, runFilter, type FilterFailure } from "../../core/filter/
 import { createFilterInput, type FilteredEvent } from "../../core/filter/filter-input.ts";
 import { MAX_FILTER_STEPS } from "../../core/filter/language.ts";
 import { locate } from "../../core/filter/source.ts";
-import { createEventIds } from "../../core/ids.ts";
+import { createEventIds, isEventId } from "../../core/ids.ts";
 import type { Subscription } from "../../core/model.ts";
 import { AppError, invalidField, type FieldError } from "../app-error.ts";
-import { getEventPayload, type ReadEventDeps } from "../event/read-event.ts";
+import { loadPayload, type ReadEventDeps } from "../event/read-event.ts";
 import { FilterSource } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
@@ -50,7 +50,7 @@ export interface SubscriptionTest {
 
 /**
  * Whether a filter, or a subscription with its pattern, takes an event: a stored one, or a sample. Stores nothing. Throws
- * `not_found` for an event whose payload is no longer stored.
+ * `payload_erased` for an event whose payload is no longer stored.
  */
 export async function testSubscription(
   deps: TestSubscriptionDeps,
@@ -94,12 +94,15 @@ export async function testSubscription(
 }
 
 function refuseAmbiguity(input: TestSubscriptionInput, payload: Uint8Array | null): void {
-  if ((input.filter == null) === (input.subscription_id == null)) {
-    throw invalidField("filter", "either filter or subscription_id is required, and not both");
+  if (input.filter == null && input.subscription_id == null) {
+    throw invalidField("filter", "is required, or a subscription_id");
+  }
+  if (input.filter != null && input.subscription_id != null) {
+    throw invalidField("subscription_id", "has a filter of its own: give one of the two");
   }
   const isSample = payload !== null || input.event != null;
   if ((input.event_id == null) !== isSample) {
-    throw invalidField("event_id", "either event_id or a payload, an event or both are required");
+    throw invalidField("event_id", "is required, or a sample: payload, event or both, and not all");
   }
 }
 
@@ -120,7 +123,10 @@ async function loadEvent(
   principal: Principal,
   id: string,
 ): Promise<{ event: FilteredEvent; bytes: Uint8Array | null }> {
-  const { event, payload } = await getEventPayload(deps, principal, id);
+  const event = isEventId(id) ? await deps.findEvent(principal.tenantId, id, deps.now()) : null;
+  if (!event) throw invalidField("event_id", "no such event");
+  const payload = await loadPayload(deps, event);
+  if (!payload) throw new AppError("payload_erased", "The payload of this event is no longer stored.");
   const sourceName = (await deps.findSourceName(principal.tenantId, event.sourceId)) ?? event.sourceId;
   return { event: { ...event, sourceName }, bytes: event.payloadIsJson ? payload : null };
 }

@@ -79,7 +79,7 @@ test("what cannot be tried is refused, with the field", async () => {
   const theirs = await foreign.publish({});
   const refusals: [body: Record<string, unknown>, status: number, path: string | null][] = [
     [{ payload: 1 }, 422, "filter"],
-    [{ filter: "true", subscription_id: f.ids[0], payload: 1 }, 422, "filter"],
+    [{ filter: "true", subscription_id: f.ids[0], payload: 1 }, 422, "subscription_id"],
     [{ filter: "true" }, 422, "event_id"],
     [{ filter: "true", event_id: id, payload: 1 }, 422, "event_id"],
     [{ filter: "true &&", payload: 1 }, 422, "filter"],
@@ -88,7 +88,8 @@ test("what cannot be tried is refused, with the field", async () => {
     [{ filter: "true", event: { type: "a b" } }, 422, "event.type"],
     [{ subscription_id: foreign.ids[0], payload: 1 }, 422, "subscription_id"],
     [{ subscription_id: "sub_nothing", payload: 1 }, 422, "subscription_id"],
-    [{ filter: "true", event_id: theirs.id }, 404, null],
+    [{ filter: "true", event_id: theirs.id }, 422, "event_id"],
+    [{ filter: "true", event_id: "evt_nothing" }, 422, "event_id"],
     [{ filter: "true", payload: "x".repeat(262_144) }, 413, null],
   ];
   for (const [body, status, path] of refusals) {
@@ -110,5 +111,5 @@ test("an event whose payload is erased can be tried no more", async () => {
   const f = await createFiltered(["true"]);
   const { id } = await f.publish({});
   await f.api.delete(`/v1/events/${id}/payload`);
-  expect((await f.api.post(PATH, { subscription_id: f.ids[0], event_id: id })).status).toBe(404);
+  expect((await f.api.post(PATH, { subscription_id: f.ids[0], event_id: id })).body.code).toBe("payload_erased");
 });

@@ -42,7 +42,7 @@ export const subscriptionOperations: Operation[] = [
       payload: { total: 12 },
     }),
     answers: { 200: answer("What would become of the event.", SubscriptionTestAnswer) },
-    problems: ["payload_too_large"],
+    problems: ["payload_too_large", "payload_erased"],
   },
   list(SUBSCRIPTION),
   read(SUBSCRIPTION),
