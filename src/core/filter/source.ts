@@ -16,19 +16,23 @@ export interface SourceFault {
   position: number;
 }
 
-/** Parses and checks, and never evaluates: what the library evaluates has no bound. */
-const environment = new Environment({
-  homogeneousAggregateLiterals: false,
-  limits: {
-    maxAstNodes: MAX_FILTER_NODES,
-    maxDepth: MAX_FILTER_DEPTH,
-    maxListElements: MAX_FILTER_ELEMENTS,
-    maxMapEntries: MAX_FILTER_ELEMENTS,
-    maxCallArguments: 4,
-  },
-})
-  .registerVariable("payload", "dyn")
-  .registerVariable({ name: "event", schema: { ...EVENT_FIELDS } });
+let made: Environment | null = null;
+
+/** Parses and checks, and never evaluates: what the library evaluates has no bound. Made when somebody filters. */
+function environment(): Environment {
+  return (made ??= new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: MAX_FILTER_NODES,
+      maxDepth: MAX_FILTER_DEPTH,
+      maxListElements: MAX_FILTER_ELEMENTS,
+      maxMapEntries: MAX_FILTER_ELEMENTS,
+      maxCallArguments: 4,
+    },
+  })
+    .registerVariable("payload", "dyn")
+    .registerVariable({ name: "event", schema: { ...EVENT_FIELDS } }));
+}
 
 /** The syntax tree of a source that is within the bounds. */
 export function parseSource(source: string): Result<ASTNode, SourceFault> {
@@ -36,7 +40,7 @@ export function parseSource(source: string): Result<ASTNode, SourceFault> {
     return refuse({ message: `has more than ${MAX_FILTER_LENGTH} characters`, position: MAX_FILTER_LENGTH });
   }
   try {
-    return ok(environment.parse(source).ast);
+    return ok(environment().parse(source).ast);
   } catch (error) {
     return refuse(toFault(error));
   }
@@ -44,7 +48,7 @@ export function parseSource(source: string): Result<ASTNode, SourceFault> {
 
 /** What can be known to be wrong before there is an event: unknown names and functions, kinds that do not go together. */
 export function checkTypes(source: string): SourceFault | null {
-  const { valid, type, error } = environment.check(source);
+  const { valid, type, error } = environment().check(source);
   if (!valid) return toFault(error);
   return type === "bool" || type === "dyn" ? null : { message: `is ${type}, not true or false`, position: 0 };
 }

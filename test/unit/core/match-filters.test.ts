@@ -81,11 +81,8 @@ test("a payload is parsed when a filter asks for it, and once for all of them", 
   let parsed = 0;
   const bytes = new TextEncoder().encode('{"n":1}');
   const counting = () => {
-    const input = createFilterInput(
-      EVENT,
-      new Proxy(bytes, { get: (target, name) => (name === "buffer" && parsed++, Reflect.get(target, name, target)) }),
-    );
-    return { input: { ...input, payload: () => (parsed++, input.event(), undefined) }, clock: STILL };
+    const input = createFilterInput(EVENT, bytes);
+    return { input: { ...input, payload: () => (parsed++, input.payload()) }, clock: STILL };
   };
   const asked = (list: MatchableSubscription[], type = "order.paid") => {
     parsed = 0;

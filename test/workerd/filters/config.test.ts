@@ -32,6 +32,7 @@ test.each([
   ["payload.total + 1", { offset: 0, line: 1, column: 1 }],
   ["size(payload.items)", { offset: 0, line: 1, column: 1 }],
   ["", { offset: 0, line: 1, column: 1 }],
+  [`${"!".repeat(2_000)}true`, { offset: 1_600, line: 1, column: 1_601 }],
   ["(".repeat(40), { offset: 32, line: 1, column: 33 }],
   [`true //${"x".repeat(2_048)}`, { offset: 2_048, line: 1, column: 2_049 }],
 ])("%j is taken only if it can be a filter; a refusal says where it cannot", async (filter, position) => {

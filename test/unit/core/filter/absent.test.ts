@@ -59,6 +59,13 @@ test("of several that are wrong the first stands", () => {
   expect(verdict("payload.text > 1 && payload.missing == 1", '{"text":"x"}')).toBe("type_mismatch");
 });
 
+test("of several elements that are wrong the first stands too", () => {
+  for (const macro of ["all(x, x.a > 0)", "exists(x, x.a > 9)"]) {
+    expect(verdict(`payload.l.${macro}`, '{"l":[{"a":1},{},{"a":"x"}]}')).toBe("absent");
+    expect(verdict(`payload.l.${macro}`, '{"l":[{"a":1},{"a":"x"},{}]}')).toBe("type_mismatch");
+  }
+});
+
 test("all and exists need one element that decides; the other macros need every one", () => {
   const list = '{"l":[{"a":1},{},{"a":3}]}';
   expect(verdict("payload.l.exists(x, x.a == 3)", list)).toBe("match");

@@ -79,6 +79,7 @@ const TRUE: Record<string, [filter: string, payload?: string][]> = {
     ['payload.all(key, key in ["a", "b"]) && payload.map(k, payload[k]) == [1, 2]', '{"a":1,"b":2}'],
     ["payload.all(x, payload.exists(y, x == y)) && payload.exists(x, payload.all(y, x <= y))", "[1,2,3]"],
     ["payload.all(x, [10].exists(x, x == 10) && x < 10)", "[1,2,3]"],
+    ["payload.all(x, [[1]].all(x, x.all(y, y + size(x) == 2)))", "[1,2,3]"],
     ["payload.all(payload, payload > 0)", "[1,2,3]"],
     ["payload.all(event, event > 0) && event.type == 'order.paid'", "[1,2,3]"],
     ["payload.exists(x, x.all(y, y.exists(z, z == 7)))", "[[[1]],[[7],[2,7]]]"],
