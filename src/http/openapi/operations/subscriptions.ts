@@ -50,7 +50,7 @@ export const subscriptionOperations: Operation[] = [
     schema: UpdateSubscriptionInput,
     example: { event_type_pattern: "order.paid" },
     description: "A `retry_policy` goes over the override there is; null takes the override away.",
-    problems: ["not_supported"],
+    problems: ["not_supported", "quota_exceeded"],
   }),
   remove(SUBSCRIPTION, "It matches nothing more; deliveries it has made go on."),
   act(SUBSCRIPTION, "disable", {
