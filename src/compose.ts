@@ -95,6 +95,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
   const db = database(env, shard);
   const act = createActLedger(db, createOutboxBell(env, context, shard));
   const payloads = bounded(createPayloadStore(env.PAYLOADS));
+  const sources = createSourceStore(db);
   return {
     ...runtime,
     ...createDoorbells(env, context, shard),
@@ -120,7 +121,8 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
       enterprise: settings.ENDPOINT_QUOTA_ENTERPRISE,
     },
     publishConfigs: publishConfigsOf(shard),
-    sources: createSourceStore(db),
+    sources,
+    findSourceName: sources.findName,
     sourceDirectory: createSourceDirectory(database(env, CENTRAL_SHARD)),
     endpoints: createEndpointStore(db),
     signingSecrets: createSigningSecretStore(db),

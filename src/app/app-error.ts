@@ -38,6 +38,8 @@ export type ErrorCode =
 export interface FieldError {
   path: string;
   message: string;
+  /** Where in a text that is a source: characters from its start, and as editors count them. */
+  position?: { offset: number; line: number; column: number };
 }
 
 /** What a use-case throws when it refuses: the code decides the status, the detail says what to do. */

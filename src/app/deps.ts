@@ -20,6 +20,7 @@ import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
+import type { TestSubscriptionDeps } from "./subscription/test-subscription.ts";
 import type { TenantDeps } from "./tenant/deps.ts";
 
 /** What the operator's routes, and a signed publish before its shard is known, need of the central database. */
@@ -40,6 +41,7 @@ export type ShardDeps = AuthenticateDeps &
   SkipHeadDeps &
   MoveLaneDeps &
   SubscriptionDeps &
+  TestSubscriptionDeps &
   ApiKeyDeps &
   ReadEventDeps &
   ErasePayloadDeps &

@@ -1,5 +1,8 @@
 import { z } from "zod";
 import { isOperational, OPERATIONAL_PATTERNS, parseEventTypePattern } from "../core/event-type.ts";
+import { checkFilter } from "../core/filter/filter.ts";
+import { MAX_FILTER_LENGTH } from "../core/filter/language.ts";
+import { locate } from "../core/filter/source.ts";
 import { parseTime } from "../core/timestamps.ts";
 
 /** A name for people: 1–128 characters, no control characters (a NUL breaks SQL tools) and no lone surrogates. */
@@ -34,6 +37,18 @@ export const PublishablePattern = z
   .refine((text) => !isOperational(text), "must not be under hooklane., which is the relay's own")
   .refine((text) => isOperational(text) || parseEventTypePattern(text).ok, MALFORMED_PATTERN)
   .meta({ pattern: PUBLISHABLE_REGEX, maxLength: 128 });
+
+/** A filter that compiles, or where it does not. */
+export const FilterSource = z
+  .string()
+  .superRefine((source, context) => {
+    const fault = checkFilter(source);
+    if (fault === null) return;
+    const position = { offset: fault.position, ...locate(source, fault.position) };
+    const message = `${fault.message} (line ${position.line}, column ${position.column})`;
+    context.addIssue({ code: "custom", message, params: { position } });
+  })
+  .meta({ minLength: 1, maxLength: MAX_FILTER_LENGTH });
 
 /** An RFC 3339 time as milliseconds since 1970 UTC. */
 export const Time = z

@@ -36,7 +36,10 @@ const MAX_ERRORS = 20;
 const MAX_PATH_LENGTH = 128;
 
 function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
-  if (issue.code !== "unrecognized_keys") return [{ path: pathOf(issue.path), message: messageOf(issue) }];
+  if (issue.code !== "unrecognized_keys") {
+    const position = issue.code === "custom" ? (issue.params?.["position"] as FieldError["position"]) : undefined;
+    return [{ path: pathOf(issue.path), message: messageOf(issue), ...(position && { position }) }];
+  }
   const keys = issue.keys.slice(0, MAX_ERRORS);
   return keys.map((key) => ({ path: pathOf([...issue.path, key]), message: "is not a known field" }));
 }

@@ -7,3 +7,8 @@ export interface Runtime {
   randomBytes(length: number): Uint8Array;
   sleep(ms: number): Promise<void>;
 }
+
+export interface Clock {
+  /** Milliseconds and parts of them, of which only differences count. Where the platform's stands still while code runs, it does. */
+  clock(): number;
+}

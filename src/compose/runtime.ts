@@ -1,8 +1,9 @@
-import type { Runtime } from "../app/runtime.ts";
+import type { Clock, Runtime } from "../app/runtime.ts";
 import { encodeRandomPart } from "../core/ids.ts";
 
-export const runtime: Runtime = {
+export const runtime: Runtime & Clock = {
   now: () => Date.now(),
+  clock: () => performance.now(),
   random: () => Math.random(),
   randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

@@ -13,11 +13,18 @@ export interface FanOut {
   parts: MatchedDelivery[][];
 }
 
-/** Where a part of the rest stands, and its `[endpoint id, subscription id]` pairs. */
+/** Where a part of the rest stands, and what of each delivery is to be kept until it is a row. */
 export interface FanOutPart {
   eventId: string;
   part: number;
-  deliveries: [endpointId: string, subscriptionId: string][];
+  deliveries: OwedDelivery[];
+}
+
+/** What its filter cost stands behind a delivery that has one. */
+export type OwedDelivery = [endpointId: string, subscriptionId: string, filterSteps?: number, filterMs?: number | null];
+
+export function toOwed({ endpointId, subscriptionId, filterMatch }: MatchedDelivery): OwedDelivery {
+  return filterMatch ? [endpointId, subscriptionId, filterMatch.steps, filterMatch.ms] : [endpointId, subscriptionId];
 }
 
 /**

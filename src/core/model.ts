@@ -1,5 +1,6 @@
 /** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
 import type { StoredHeader } from "./endpoint-headers.ts";
+import type { SkippedSubscription } from "./match.ts";
 import type { PayloadFormat } from "./outbound.ts";
 import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
 
@@ -108,12 +109,23 @@ export interface Subscription {
   id: string;
   endpointId: string;
   eventTypePattern: string;
+  /** Its source as it was given; null takes every event of the pattern. */
+  filter: string | null;
+  /** The last failure of this filter that was noted, at most one an hour; null when there was none since it was set. */
+  filterFailure: FilterFailureNote | null;
   /** The override as it was given; null leaves the endpoint's policy alone. */
   retryPolicy: RetryPolicyInput | null;
   /** It matches nothing while this is set. */
   disabledAt: number | null;
   lastDisabledAt: number | null;
   createdAt: number;
+}
+
+/** A filter that said neither yes nor no of an event. */
+export interface FilterFailureNote {
+  at: number;
+  reason: string;
+  eventId: string;
 }
 
 export interface Event {
@@ -141,6 +153,10 @@ export interface Event {
   hopCount: number;
   /** Since when its bytes are gone for good; null while they are kept. */
   payloadErasedAt: number | null;
+  /** Subscriptions that were passed over because their filter failed. */
+  skippedCount: number;
+  /** The first of them. */
+  skipped: SkippedSubscription[];
 }
 
 export const DELIVERY_STATUSES = [

@@ -7,3 +7,5 @@ export type EndpointQuotas = Record<Tenant["plan"], number>;
 export const MAX_SOURCES = 1_000;
 export const MAX_SUBSCRIPTIONS = 10_000;
 export const MAX_API_KEYS = 1_000;
+/** Of all its filters together: each publish may be matched against all of them, and an isolate remembers them. */
+export const MAX_FILTER_CHARACTERS = 1_000_000;

@@ -43,6 +43,11 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
 export type ProblemCode = keyof typeof PROBLEMS;
 const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
+/** A place in a filter: from 0 in characters, and from 1 in lines and columns. */
+export const SourcePosition = z
+  .object({ offset: z.int(), line: z.int(), column: z.int() })
+  .register(ANSWERS, { id: "SourcePosition" });
+
 /** An RFC 9457 problem as it goes over the wire. */
 export const ProblemAnswer = z
   .object({
@@ -52,7 +57,15 @@ export const ProblemAnswer = z
     detail: z.string(),
     code: z.enum(PROBLEM_CODES),
     request_id: z.string(),
-    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    errors: z
+      .array(
+        z.object({
+          path: z.string(),
+          message: z.string(),
+          position: SourcePosition.optional(),
+        }),
+      )
+      .optional(),
   })
   .register(ANSWERS, { id: "Problem" });
 export type Problem = z.infer<typeof ProblemAnswer>;

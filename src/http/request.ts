@@ -5,7 +5,7 @@ import { parseInput } from "../app/parse-input.ts";
 import { unauthorized } from "../app/authenticate.ts";
 import { concatBytes } from "../core/bytes.ts";
 import { findDuplicateField } from "../core/duplicate-field.ts";
-import { scanJson } from "../core/json-span.ts";
+import { readJson as readJsonAt, scanJson } from "../core/json-span.ts";
 
 const MAX_JSON_BYTES = 65_536;
 /** A longer one is nobody's: an API key has about 60 characters, an operator token at most 1,024. */
@@ -75,6 +75,16 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
     chunks.push(chunk);
   }
   return concatBytes(chunks);
+}
+
+/** Refuses a body (JSON, perhaps after a BOM) whose member `name` gives a field twice, at whatever depth. */
+export function refuseDuplicatesIn(name: string, body: Uint8Array): void {
+  const text = body[0] === 0xef ? body.subarray(3) : body;
+  scanJson(text, ({ key, value }) => {
+    if (key === null || key.end - key.start > MAX_PATH_LENGTH || readJsonAt(text, key) !== name) return;
+    const twice = findDuplicateField(text.subarray(value.start, value.end), name);
+    if (twice !== null) throw duplicateField("A field is given twice.", twice);
+  });
 }
 
 function decodeUtf8(bytes: Uint8Array): string {

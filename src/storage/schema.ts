@@ -192,6 +192,9 @@ export const subscription = sqliteTable(
     disabledAt: integer("disabled_at"),
     lastDisabledAt: integer("last_disabled_at"),
     deletedAt: integer("deleted_at"),
+    filterFailedAt: integer("filter_failed_at"),
+    filterFailedReason: text("filter_failed_reason"),
+    filterFailedEventId: text("filter_failed_event_id"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
@@ -251,6 +254,8 @@ export const event = sqliteTable(
     deliveryCount: integer("delivery_count").notNull().default(0),
     hopCount: integer("hop_count").notNull().default(0),
     payloadErasedAt: integer("payload_erased_at"),
+    skippedCount: integer("skipped_count").notNull().default(0),
+    skipped: text("skipped"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

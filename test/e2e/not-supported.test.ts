@@ -12,7 +12,6 @@ beforeAll(async () => {
 });
 
 const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
-  ["filter", "payload.total > 10"],
   ["schema_version", 2],
   ["entitlement_scope", "orders.read"],
   ["event_type_pattern", "hooklane.endpoint.enabled"],

@@ -16,16 +16,19 @@ const FIELDS = {
     "consecutive_failures disables_at failing_since last_error_class last_failure_at last_status_code last_success_at p50_ms " +
     "p95_ms state success_rate why window",
   subscription:
-    "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
+    "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter filter_failed_at filter_failed_event_id " +
+    "filter_failed_reason id last_disabled_at retry_policy schema_version",
+  subscriptionTest: "matched position reason skipped steps",
   tenant: "created_at endpoint_quota header_prefix id name plan status suspended_at",
   webhookKeys: "keys source_id",
   webhookKey: "public_key signs_until version",
   rotated: "active_from active_until endpoint_id id previous secret",
-  published: "deliveries delivery_count duplicate id relayed_at",
+  published: "deliveries delivery_count duplicate id relayed_at skipped skipped_count",
   publishedDelivery: "endpoint_id id status subscription_id",
   event:
     "cause_event_id content_encoding content_type created_at delivery_count dispatched_at expires_at id idempotency_key " +
-    "occurred_at ordering_key payload_erased_at payload_ref payload_sha256 payload_size relay_region relayed_at schema_version source_id type",
+    "occurred_at ordering_key payload_erased_at payload_ref payload_sha256 payload_size relay_region relayed_at schema_version " +
+    "skipped skipped_count source_id type",
   delivery:
     "attempt_count attempts created_at endpoint_id event_id expires_at filter_match_ms filter_match_steps final_outcome id " +
     "idempotency_key last_attempt_at last_error_class last_status_code next_attempt_at relay_region replay_of replayed_as " +
@@ -48,6 +51,7 @@ test("no answer has lost a field", async () => {
   seen.apiKey = (await api.post("/v1/api-keys", { scope: "read" })).body;
   seen.endpoint = (await api.post("/v1/endpoints", { url: "https://consumer.example/" })).body;
   seen.subscription = (await api.get("/v1/subscriptions")).body.data[0];
+  seen.subscriptionTest = (await api.post("/v1/subscriptions/test", { filter: "true", payload: 1 })).body;
   seen.rotated = (await api.post(`/v1/endpoints/${scene.endpointId}/secrets/rotate`)).body;
   seen.webhookKeys = (await api.get(`/.well-known/webhook-keys/${(seen.source as { id: string }).id}`)).body;
   seen.webhookKey = (seen.webhookKeys as { keys: object[] }).keys[0]!;

@@ -109,6 +109,8 @@ async function testEvent(
     dispatchedAt: now,
     deliveryCount: 1,
     payloadErasedAt: null,
+    skippedCount: 0,
+    skipped: [],
   };
 }
 

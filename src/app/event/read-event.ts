@@ -50,13 +50,19 @@ export async function getEventPayload(
   id: string,
 ): Promise<{ event: Event; payload: Uint8Array }> {
   const event = await getEvent(deps, principal, id);
-  const isErased = event.payloadErasedAt !== null;
-  const payload = isErased ? null : await deps.getPayload(event.payloadRef, event.payloadSize);
-  // Bytes that an erasure has zeroed and not yet marked are not shown either.
-  if (!payload || !(await isAsPublished(payload, event.payloadSha256))) {
-    throw new AppError("not_found", "The payload of this event is no longer stored.");
-  }
+  const payload = await loadPayload(deps, event);
+  if (!payload) throw new AppError("not_found", "The payload of this event is no longer stored.");
   return { event, payload };
+}
+
+/** The stored bytes; null when they are erased or gone. */
+export async function loadPayload(
+  deps: Pick<ReadEventDeps, "getPayload">,
+  { payloadErasedAt, payloadRef, payloadSize, payloadSha256 }: Event,
+): Promise<Uint8Array | null> {
+  const payload = payloadErasedAt === null ? await deps.getPayload(payloadRef, payloadSize) : null;
+  // Bytes that an erasure has zeroed and not yet marked are not shown either.
+  return payload && (await isAsPublished(payload, payloadSha256)) ? payload : null;
 }
 
 /** Newest first. A page may be short while more follows: `nextCursor` says whether there is more. */

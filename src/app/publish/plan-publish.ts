@@ -1,17 +1,31 @@
 import { concatBytes } from "../../core/bytes.ts";
-import { splitFanOut, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
-import type { MatchedDelivery } from "../../core/match.ts";
+import { splitFanOut, toOwed, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
+import { createFilterInput, type FilteredEvent } from "../../core/filter/filter-input.ts";
+import { MAX_REQUEST_STEPS } from "../../core/filter/language.ts";
+import type { FilterCost, Matched, SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
 import { retentionClassDays, retentionMs } from "../../core/retention.ts";
 import { AppError } from "../app-error.ts";
-import { SHOWN_DELIVERIES, type Accepted } from "./accepted.ts";
+import type { Clock } from "../runtime.ts";
+import { SHOWN_DELIVERIES, SHOWN_SKIPPED, type Accepted } from "./accepted.ts";
 import type { Publisher } from "./publish-config.ts";
 import { checkItem, type PublishItem } from "./publish-input.ts";
 import { orRefusal } from "./refusals.ts";
 
 /** Deliveries that one request may owe: what one atomic commit bears, if all of them go through lanes. */
 const MAX_DELIVERIES_PER_REQUEST = 25_000;
+
+/** A delivery that commits with its event. */
+export interface PlannedDelivery {
+  eventId: string;
+  endpointId: string;
+  subscriptionId: string;
+  filterMatch?: FilterCost;
+}
+
+/** A filter that failed, and the first event of the request that it failed on. */
+export type FailedFilter = SkippedSubscription & { eventId: string };
 
 /** What one commit would make of a request, by the configuration it was planned with. */
 export interface Plan {
@@ -22,8 +36,9 @@ export interface Plan {
   /** One an event. */
   fanOuts: FanOut[];
   /** Of all events, those that commit with them, and the rest. */
-  deliveries: { eventId: string; endpointId: string; subscriptionId: string }[];
+  deliveries: PlannedDelivery[];
   parts: FanOutPart[];
+  failedFilters: FailedFilter[];
   /** Where each event's answer goes. */
   positions: number[];
   /** One a given item; those of events are filled by the commit. */
@@ -32,7 +47,7 @@ export interface Plan {
 
 /** Checks each item on its own. Throws `fan_out_too_large`. */
 export function planPublish(
-  deps: { maxPayloadBytes: number; retentionDays: number },
+  deps: { maxPayloadBytes: number; retentionDays: number } & Clock,
   publisher: Publisher,
   items: (PublishItem | AppError)[],
   ids: string[],
@@ -46,16 +61,26 @@ export function planPublish(
   const checked: {
     item: PublishItem;
     index: number;
-    matched: MatchedDelivery[];
+    matched: Matched;
     fields: ReturnType<typeof checkItem>;
   }[] = [];
+  let steps = 0;
   for (const [index, item] of items.entries()) {
     const fields = item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes));
-    if (item instanceof AppError || fields instanceof AppError) results[index] = fields as AppError;
-    else checked.push({ item, index, fields, matched: match(fields.input.type) });
+    if (item instanceof AppError || fields instanceof AppError) {
+      results[index] = fields as AppError;
+      continue;
+    }
+    const filtered = toFiltered(fields, item, ids[index]!, now);
+    // Parsed for this one event alone: five hundred parsed payloads at once are more than an isolate holds.
+    const input = createFilterInput(filtered, item.payloadIsJson ? item.payload : null);
+    const matched = match(filtered.type, steps < MAX_REQUEST_STEPS ? { input, clock: deps.clock } : null);
+    steps += matched?.steps ?? 0;
+    if (matched) checked.push({ item, index, fields, matched });
+    else results[index] = tooMuchToFilter();
   }
 
-  const count = checked.reduce((sum, { matched }) => sum + matched.length, 0);
+  const count = checked.reduce((sum, { matched }) => sum + matched.deliveries.length, 0);
   if (count > MAX_DELIVERIES_PER_REQUEST) {
     throw new AppError(
       "fan_out_too_large",
@@ -64,12 +89,12 @@ export function planPublish(
   }
   const classDays = retentionClassDays(
     deps.retentionDays,
-    checked.flatMap(({ matched }) => matched.map(({ maxAgeSeconds }) => maxAgeSeconds)),
+    checked.flatMap(({ matched }) => matched.deliveries.map(({ maxAgeSeconds }) => maxAgeSeconds)),
   );
   // Another configuration may take other items, at other offsets: each round has an object of its own.
   const objectKey = payloadObjectKey(classDays, tenantId, `${ids[0]}${round > 0 ? `.${round}` : ""}`, now);
 
-  const fanOuts = checked.map(({ matched }) => splitFanOut(matched, SHOWN_DELIVERIES));
+  const fanOuts = checked.map(({ matched }) => splitFanOut(matched.deliveries, SHOWN_DELIVERIES));
   let offset = 0;
   const events = checked.map(({ item, index, matched, fields: { input, source } }, position): Event => {
     const payloadRef = joinPayloadRef(objectKey, offset);
@@ -92,9 +117,11 @@ export function planPublish(
       causeEventId: input.cause_event_id ?? null,
       expiresAt: now + retentionMs(classDays),
       dispatchedAt: fanOuts[position]!.parts.length === 0 ? now : null,
-      deliveryCount: matched.length,
+      deliveryCount: matched.deliveries.length,
       ...intake,
       payloadErasedAt: null,
+      skippedCount: matched.skipped.length,
+      skipped: matched.skipped.slice(0, SHOWN_SKIPPED),
     };
   });
   return {
@@ -104,16 +131,59 @@ export function planPublish(
     events,
     fanOuts,
     deliveries: events.flatMap(({ id: eventId }, i) =>
-      fanOuts[i]!.atOnce.map(({ endpointId, subscriptionId }) => ({ eventId, endpointId, subscriptionId })),
+      fanOuts[i]!.atOnce.map(({ endpointId, subscriptionId, filterMatch }): PlannedDelivery => ({
+        eventId,
+        endpointId,
+        subscriptionId,
+        ...(filterMatch && { filterMatch }),
+      })),
     ),
     parts: events.flatMap(({ id: eventId }, i) =>
       fanOuts[i]!.parts.map((part, number) => ({
         eventId,
         part: number,
-        deliveries: part.map(({ endpointId, subscriptionId }): [string, string] => [endpointId, subscriptionId]),
+        deliveries: part.map(toOwed),
       })),
     ),
+    failedFilters: failedFilters(events.map(({ id }, i) => [id, checked[i]!.matched.skipped])),
     positions: checked.map(({ index }) => index),
     results,
   };
+}
+
+/** What filters ask of an event that is not one yet. */
+function toFiltered(
+  { input, source }: ReturnType<typeof checkItem>,
+  { contentType }: PublishItem,
+  id: string,
+  now: number,
+): FilteredEvent {
+  return {
+    id,
+    type: input.type,
+    sourceName: source.name,
+    schemaVersion: input.schema_version ?? 1,
+    orderingKey: input.ordering_key ?? null,
+    idempotencyKey: input.idempotency_key ?? null,
+    causeEventId: input.cause_event_id ?? null,
+    occurredAt: input.occurred_at ?? now,
+    relayedAt: now,
+    contentType,
+  };
+}
+
+function tooMuchToFilter(): AppError {
+  return new AppError(
+    "fan_out_too_large",
+    "Filters have used up what one request may cost before this event. Publish fewer at once: this one, and those after it.",
+  );
+}
+
+/** Each once: a flag says that a filter fails, not how often. */
+function failedFilters(skipped: [eventId: string, SkippedSubscription[]][]): FailedFilter[] {
+  const failed = new Map<string, FailedFilter>();
+  for (const [eventId, some] of skipped) {
+    for (const one of some) if (!failed.has(one.subscriptionId)) failed.set(one.subscriptionId, { ...one, eventId });
+  }
+  return [...failed.values()];
 }

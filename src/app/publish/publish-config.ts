@@ -1,4 +1,5 @@
 import { compilePattern, isOperational } from "../../core/event-type.ts";
+import { createFilterCache, type FilterCache } from "../../core/filter/filter-cache.ts";
 import { createMatcher, type Matcher, type MatchableSubscription } from "../../core/match.ts";
 import { RELAY_SOURCE_NAME, relaySourceId } from "../../core/relay-source.ts";
 import { AppError } from "../app-error.ts";
@@ -6,6 +7,7 @@ import { unauthorized } from "../authenticate.ts";
 import { toHex } from "../../core/hex.ts";
 import type { SourceKeys } from "../../core/model.ts";
 import type { Plan } from "../../core/publish-limits.ts";
+import { MAX_FILTER_CHARACTERS } from "../../core/quotas.ts";
 import {
   invalidSignature,
   isSignedBySource,
@@ -49,6 +51,8 @@ export interface PublishConfig {
   revision: number;
   sources: PublishSource[];
   match: Matcher;
+  /** Of all its filters: what it is worth to be forgotten. */
+  filterCharacters: number;
 }
 
 /** Who publishes: the configuration, and the one source a publish key, or a signature, may publish for. */
@@ -82,15 +86,19 @@ export interface PublishConfigDeps extends VerifySignedDeps {
 export interface PublishConfigCache {
   configs: Map<string, PublishConfig>;
   keys: Map<string, { tenantId: string; revision: number; key: ConfigRows["key"] }>;
+  /** Compiled filters of all tenants. */
+  filters: FilterCache;
   /** When each key was last refused for its rate with its configuration read afresh. */
   refusedAt: Map<string, number>;
 }
 
 const MAX_CACHED_TENANTS = 200;
 const MAX_CACHED_KEYS = 2_000;
+/** Two tenants that have all they may have, or thousands. */
+const MAX_CACHED_FILTER_CHARACTERS = 2 * MAX_FILTER_CHARACTERS;
 
 export function createPublishConfigCache(): PublishConfigCache {
-  return { configs: new Map(), keys: new Map(), refusedAt: new Map() };
+  return { configs: new Map(), keys: new Map(), filters: createFilterCache(), refusedAt: new Map() };
 }
 
 /**
@@ -126,9 +134,9 @@ export async function reloadPublisher(deps: PublishConfigDeps, ref: PublisherRef
     if ("signed" in ref) return refuseUnknownSigner(ref.signed);
     throw unauthorized();
   }
-  const config = compileConfig(rows);
+  const config = compileConfig(rows, deps.publishConfigs.filters);
   const { tenantId, revision, key } = rows;
-  remember(configs, tenantId, config, MAX_CACHED_TENANTS);
+  rememberConfig(configs, config);
   remember(keys, publisherKey(ref), { tenantId, revision, key }, MAX_CACHED_KEYS);
   return toPublisher(deps, ref, config, key);
 }
@@ -164,18 +172,30 @@ async function findSigner(deps: VerifySignedDeps, ref: SignerRef, config: Publis
   return source;
 }
 
-function compileConfig(rows: ConfigRows): PublishConfig {
+function compileConfig(rows: ConfigRows, filters: FilterCache): PublishConfig {
   return {
     tenantId: rows.tenantId,
     plan: rows.plan,
     isSuspended: rows.isSuspended,
     revision: rows.revision,
-    match: createMatcher(rows.subscriptions),
+    match: createMatcher(rows.subscriptions, filters),
+    filterCharacters: rows.subscriptions.reduce((sum, { filter }) => sum + (filter?.length ?? 0), 0),
     sources: rows.sources.map(({ id, name, allowedEventTypes, keys }) => {
       const patterns = allowedEventTypes.map(compilePattern);
       return { id, name, keys, allows: (eventType) => patterns.some((matches) => matches(eventType)) };
     }),
   };
+}
+
+/** By their number and by their filters, the oldest goes first; what has just been loaded stays. */
+function rememberConfig(configs: PublishConfigCache["configs"], config: PublishConfig): void {
+  remember(configs, config.tenantId, config, MAX_CACHED_TENANTS);
+  let characters = [...configs.values()].reduce((sum, { filterCharacters }) => sum + filterCharacters, 0);
+  for (const [tenantId, { filterCharacters }] of configs) {
+    if (characters <= MAX_CACHED_FILTER_CHARACTERS || tenantId === config.tenantId) break;
+    configs.delete(tenantId);
+    characters -= filterCharacters;
+  }
 }
 
 /** What a publisher's configuration is remembered by: the hash of its key, else its tenant. */

@@ -4,9 +4,9 @@ import type { Event } from "../../core/model.ts";
 import { sha256Hex } from "../../core/sha256.ts";
 import { AppError } from "../app-error.ts";
 import { retrying } from "../retrying.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import type { Accepted } from "./accepted.ts";
-import { planPublish, type Plan } from "./plan-publish.ts";
+import { planPublish, type FailedFilter, type Plan, type PlannedDelivery } from "./plan-publish.ts";
 import {
   isPresent,
   reloadPublisher,
@@ -18,7 +18,8 @@ import type { PublishItem } from "./publish-input.ts";
 import { orRefusal, orUnavailable } from "./refusals.ts";
 import { dropObject, settle, type KeyHolder, type SettleDeps } from "./settle-publish.ts";
 
-export interface PublishDeps extends PublishConfigDeps, SettleDeps, Pick<Runtime, "now" | "randomBytes" | "sleep"> {
+export interface PublishDeps
+  extends PublishConfigDeps, SettleDeps, Clock, Pick<Runtime, "now" | "randomBytes" | "sleep"> {
   maxPayloadBytes: number;
   retentionDays: number;
   putPayloads(objectKey: string, bytes: Uint8Array): Promise<void>;
@@ -26,9 +27,10 @@ export interface PublishDeps extends PublishConfigDeps, SettleDeps, Pick<Runtime
     tenantId: string,
     revision: number,
     events: Event[],
-    deliveries: { eventId: string; endpointId: string; subscriptionId: string }[],
+    deliveries: PlannedDelivery[],
     now: number,
     parts: FanOutPart[],
+    failedFilters: FailedFilter[],
   ): Promise<{ stale: true } | { stale: false; holders: KeyHolder[] }>;
 }
 
@@ -81,9 +83,11 @@ export async function publishEvents(
 
 /** Rings even when no try was confirmed, since one may have taken effect; a doorbell for a row that is not there is dropped. */
 async function commitPlan(deps: PublishDeps, { tenantId, revision }: PublishConfig, plan: Plan, now: number) {
-  const { events, deliveries, parts } = plan;
+  const { events, deliveries, parts, failedFilters } = plan;
   try {
-    return await retrying(deps.sleep, () => deps.commitPublish(tenantId, revision, events, deliveries, now, parts));
+    return await retrying(deps.sleep, () =>
+      deps.commitPublish(tenantId, revision, events, deliveries, now, parts, failedFilters),
+    );
   } catch (error) {
     const ids = deliveries.map((delivery) => deliveryId({ ...delivery, replayNo: 0 }));
     deps.announce(ids.map((id) => ({ tenantId, deliveryId: id, attemptNumber: 1 })));

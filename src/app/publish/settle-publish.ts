@@ -1,4 +1,5 @@
 import { deliveryId } from "../../core/ids.ts";
+import type { SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { AppError } from "../app-error.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
@@ -18,6 +19,8 @@ export interface KeyHolder {
   payloadSha256: string;
   relayedAt: number;
   deliveryCount: number;
+  skippedCount: number;
+  skipped: SkippedSubscription[];
 }
 
 export interface SettleDeps extends ZeroPayloadDeps {
@@ -63,6 +66,8 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
         subscriptionId,
         status: endpointDisabled ? "failed" : "pending",
       })),
+      skippedCount: event.skippedCount,
+      skipped: event.skipped,
     };
     if (parts.length > 0) fanOuts.push({ tenantId: plan.tenantId, eventId: event.id });
     for (const { endpointId, endpointDisabled, lane } of atOnce) {
@@ -108,8 +113,16 @@ async function answerDuplicates(
   const ids = duplicates.map(({ holder }) => holder.id);
   const lists = await orUnavailable(() => deps.listFirstDeliveries(plan.tenantId, ids, SHOWN_DELIVERIES));
   for (const [i, { position, holder }] of duplicates.entries()) {
-    const { id, relayedAt, deliveryCount } = holder;
-    plan.results[position] = { id, duplicate: true, relayedAt, deliveryCount, deliveries: lists[i]! };
+    const { id, relayedAt, deliveryCount, skippedCount, skipped } = holder;
+    plan.results[position] = {
+      id,
+      duplicate: true,
+      relayedAt,
+      deliveryCount,
+      deliveries: lists[i]!,
+      skippedCount,
+      skipped,
+    };
   }
 }
 

@@ -3,18 +3,18 @@ import { createId } from "../../core/ids.ts";
 import type { Subscription } from "../../core/model.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { invalidField, quotaExceeded } from "../app-error.ts";
-import { EventTypePattern } from "../field-schemas.ts";
+import { EventTypePattern, FilterSource } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import { requireFilterRoom, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
 
 export const CreateSubscriptionInput = z.strictObject({
   endpoint_id: z.string(),
   event_type_pattern: EventTypePattern,
   retry_policy: RetryPolicyInput.nullish(),
   schema_version: notSupported(),
-  filter: notSupported(),
+  filter: FilterSource.nullish(),
   entitlement_scope: notSupported(),
 });
 export type CreateSubscriptionInput = z.infer<typeof CreateSubscriptionInput>;
@@ -30,11 +30,14 @@ export async function createSubscription(
     id: createId("sub", deps.randomBytes(10)),
     endpointId: input.endpoint_id,
     eventTypePattern: input.event_type_pattern,
+    filter: input.filter ?? null,
+    filterFailure: null,
     retryPolicy: input.retry_policy ?? null,
     disabledAt: null,
     lastDisabledAt: null,
     createdAt: deps.now(),
   };
+  await requireFilterRoom(deps, principal.tenantId, subscription);
   return untilFresh(async () => {
     const endpoint = await deps.endpoints.find(principal.tenantId, input.endpoint_id);
     if (!endpoint) throw invalidField("endpoint_id", "no such endpoint");

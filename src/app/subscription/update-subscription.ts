@@ -2,17 +2,17 @@ import { z } from "zod";
 import type { Subscription } from "../../core/model.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { notFound } from "../app-error.ts";
-import { EventTypePattern } from "../field-schemas.ts";
+import { EventTypePattern, FilterSource } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import { requireFilterRoom, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
 
 export const UpdateSubscriptionInput = z.strictObject({
   event_type_pattern: EventTypePattern.optional(),
   retry_policy: RetryPolicyInput.nullish(),
   schema_version: notSupported(),
-  filter: notSupported(),
+  filter: FilterSource.nullish(),
   entitlement_scope: notSupported(),
 });
 export type UpdateSubscriptionInput = z.infer<typeof UpdateSubscriptionInput>;
@@ -27,6 +27,8 @@ export async function updateSubscription(
   requireAdmin(principal);
   const input = parseInput(UpdateSubscriptionInput, body);
   const { tenantId } = principal;
+  // Also when it is the same one again: whoever sets it says that the failure that was noted is seen to.
+  const isFilterSet = input.filter !== undefined;
   return untilFresh(async () => {
     const present = await deps.subscriptions.find(tenantId, id);
     const endpoint = present && (await deps.endpoints.find(tenantId, present.endpointId));
@@ -34,10 +36,12 @@ export async function updateSubscription(
     const changed: Subscription = {
       ...present,
       eventTypePattern: input.event_type_pattern ?? present.eventTypePattern,
+      ...(isFilterSet && { filter: input.filter!, filterFailure: null }),
       retryPolicy: changeOverride(present.retryPolicy, input.retry_policy),
     };
+    if (isFilterSet) await requireFilterRoom(deps, tenantId, changed);
     const policies = subscriptionPolicies(endpoint, changed.retryPolicy);
-    return (await deps.subscriptions.update(tenantId, present, changed, policies)) ? changed : null;
+    return (await deps.subscriptions.update(tenantId, present, changed, policies, isFilterSet)) ? changed : null;
   });
 }
 

@@ -1,9 +1,20 @@
 import { z } from "zod";
+import type { SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
 import { ANSWERS } from "../openapi/registries.ts";
 import { id, sha256, time } from "./fields.ts";
+
+/** A subscription that an event passed over because its filter failed. */
+export const SkippedAnswer = z
+  .object({ subscription_id: id("sub"), reason: z.string() })
+  .register(ANSWERS, { id: "SkippedSubscription" });
+type SkippedAnswer = z.infer<typeof SkippedAnswer>;
+
+export function presentSkipped({ subscriptionId, reason }: SkippedSubscription): SkippedAnswer {
+  return { subscription_id: subscriptionId, reason };
+}
 
 export const EventAnswer = z
   .object({
@@ -27,6 +38,8 @@ export const EventAnswer = z
     dispatched_at: time.nullable(),
     delivery_count: z.int(),
     payload_erased_at: time.nullable(),
+    skipped_count: z.int(),
+    skipped: z.array(SkippedAnswer),
   })
   .register(ANSWERS, { id: "Event" });
 type EventAnswer = z.infer<typeof EventAnswer>;
@@ -53,5 +66,7 @@ export function presentEvent(event: Event): EventAnswer {
     expires_at: formatTime(event.expiresAt),
     dispatched_at: presentTime(event.dispatchedAt),
     delivery_count: event.deliveryCount,
+    skipped_count: event.skippedCount,
+    skipped: event.skipped.map(presentSkipped),
   };
 }

@@ -5,6 +5,7 @@ import { deliveryId } from "../../core/ids.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { ProblemAnswer, toProblem } from "../problem.ts";
 import { ANSWERS } from "../openapi/registries.ts";
+import { presentSkipped, SkippedAnswer } from "./event.ts";
 import { id, time } from "./fields.ts";
 
 export const AcceptedAnswer = z
@@ -23,6 +24,8 @@ export const AcceptedAnswer = z
         })
         .register(ANSWERS, { id: "AcceptedDelivery" }),
     ),
+    skipped_count: z.int(),
+    skipped: z.array(SkippedAnswer),
   })
   .register(ANSWERS, { id: "Accepted" });
 type AcceptedAnswer = z.infer<typeof AcceptedAnswer>;
@@ -50,6 +53,8 @@ export function presentAccepted(accepted: Accepted): AcceptedAnswer {
       subscription_id: subscriptionId,
       status,
     })),
+    skipped_count: accepted.skippedCount,
+    skipped: accepted.skipped.map(presentSkipped),
   };
 }
 

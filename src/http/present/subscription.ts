@@ -1,7 +1,9 @@
 import { z } from "zod";
+import type { SubscriptionTest } from "../../app/subscription/test-subscription.ts";
 import type { Subscription } from "../../core/model.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
+import { SourcePosition } from "../problem.ts";
 import { ANSWERS } from "../openapi/registries.ts";
 import { RetryPolicy } from "../../core/retry-policy.ts";
 import { id, time } from "./fields.ts";
@@ -18,6 +20,9 @@ export const SubscriptionAnswer = z
     schema_version: z.int().nullable(),
     entitlement_scope: z.string().nullable(),
     retry_policy: PartialRetryPolicy.nullable(),
+    filter_failed_at: time.nullable(),
+    filter_failed_reason: z.string().nullable(),
+    filter_failed_event_id: id("evt").nullable(),
     disabled_at: time.nullable(),
     last_disabled_at: time.nullable(),
     created_at: time,
@@ -31,7 +36,10 @@ export function presentSubscription(subscription: Subscription): SubscriptionAns
     id: subscription.id,
     endpoint_id: subscription.endpointId,
     event_type_pattern: subscription.eventTypePattern,
-    filter: null,
+    filter: subscription.filter,
+    filter_failed_at: presentTime(subscription.filterFailure?.at ?? null),
+    filter_failed_reason: subscription.filterFailure?.reason ?? null,
+    filter_failed_event_id: subscription.filterFailure?.eventId ?? null,
     schema_version: null,
     entitlement_scope: null,
     retry_policy: subscription.retryPolicy,
@@ -39,4 +47,18 @@ export function presentSubscription(subscription: Subscription): SubscriptionAns
     last_disabled_at: presentTime(subscription.lastDisabledAt),
     created_at: formatTime(subscription.createdAt),
   };
+}
+
+export const SubscriptionTestAnswer = z
+  .object({
+    matched: z.boolean(),
+    skipped: z.boolean(),
+    reason: z.string().nullable(),
+    position: SourcePosition.nullable(),
+    steps: z.int(),
+  })
+  .register(ANSWERS, { id: "SubscriptionTest" });
+
+export function presentSubscriptionTest(test: SubscriptionTest): z.infer<typeof SubscriptionTestAnswer> {
+  return test;
 }

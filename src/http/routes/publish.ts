@@ -189,7 +189,7 @@ function asPayloadTooLarge(error: unknown): never {
   throw error;
 }
 
-function bodyError({ reason, path, offset }: BatchBodyError): AppError {
+export function bodyError({ reason, path, offset }: BatchBodyError): AppError {
   const at = offset === undefined ? "" : ` (at byte ${offset})`;
   switch (reason) {
     case "invalid_utf8":

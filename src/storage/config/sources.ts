@@ -53,6 +53,13 @@ export function createSourceStore(d1: D1Database) {
       return rows[0] ? toSource(rows[0]) : null;
     },
 
+    /** Of one that is deleted too. Primary key. */
+    async findName(tenantId: string, id: string): Promise<string | null> {
+      const ofTenant = and(eq(source.tenantId, tenantId), eq(source.id, id));
+      const rows = await db.select({ name: source.name }).from(source).where(ofTenant);
+      return rows[0]?.name ?? null;
+    },
+
     async page(tenantId: string, { limit, after }: PageRequest): Promise<Source[]> {
       const rows = await db
         .select(columns)

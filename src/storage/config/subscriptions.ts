@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, isNull, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, ne, sql, type SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
 import { MAX_SUBSCRIPTIONS } from "../../core/quotas.ts";
@@ -11,6 +11,10 @@ const columns = {
   id: subscription.id,
   endpointId: subscription.endpointId,
   eventTypePattern: subscription.eventTypePattern,
+  filter: subscription.filter,
+  filterFailedAt: subscription.filterFailedAt,
+  filterFailedReason: subscription.filterFailedReason,
+  filterFailedEventId: subscription.filterFailedEventId,
   retryPolicy: subscription.retryPolicy,
   disabledAt: subscription.disabledAt,
   lastDisabledAt: subscription.lastDisabledAt,
@@ -99,8 +103,9 @@ export function createSubscriptionStore(d1: D1Database) {
     async update(
       tenantId: string,
       from: Subscription,
-      to: Pick<Subscription, "eventTypePattern" | "retryPolicy">,
+      to: Pick<Subscription, "eventTypePattern" | "filter" | "retryPolicy">,
       policies: SubscriptionPolicies,
+      isFilterSet = false,
     ): Promise<boolean> {
       const seen = await toRetryPolicyRow(policies.endpoint);
       const effective = policies.effective && (await toRetryPolicyRow(policies.effective));
@@ -111,6 +116,8 @@ export function createSubscriptionStore(d1: D1Database) {
           .update(subscription)
           .set({
             eventTypePattern: to.eventTypePattern,
+            filter: to.filter,
+            ...(isFilterSet && NO_FAILURE),
             retryPolicy: toText(to.retryPolicy),
             retryPolicyId: effective?.id ?? null,
           })
@@ -118,6 +125,7 @@ export function createSubscriptionStore(d1: D1Database) {
             and(
               isLiving(tenantId, from.id),
               eq(subscription.eventTypePattern, from.eventTypePattern),
+              sql`${subscription.filter} is ${from.filter}`,
               sql`${subscription.retryPolicy} is ${toText(from.retryPolicy)}`,
               sql`${subscription.disabledAt} is ${from.disabledAt}`,
               endpointHasPolicy(tenantId, from.endpointId, seen.id),
@@ -127,6 +135,15 @@ export function createSubscriptionStore(d1: D1Database) {
         bumpTenantRevision(db, tenantId),
       ]);
       return updated.length > 0;
+    },
+
+    /** By `subscription_living`. */
+    async countFilterCharacters(tenantId: string, exceptId: string): Promise<number> {
+      const [row] = await db
+        .select({ characters: sql<number>`coalesce(sum(length(${subscription.filter})), 0)` })
+        .from(subscription)
+        .where(and(eq(subscription.tenantId, tenantId), isNull(subscription.deletedAt), ne(subscription.id, exceptId)));
+      return row!.characters;
     },
 
     /** Disables one that is not; null when there is none. */
@@ -170,6 +187,21 @@ function toText(override: RetryPolicyInput | null): string | null {
   return override && JSON.stringify(override);
 }
 
-function toSubscription(row: SubscriptionRow): Subscription {
-  return { ...row, retryPolicy: row.retryPolicy === null ? null : (JSON.parse(row.retryPolicy) as RetryPolicyInput) };
+const NO_FAILURE = { filterFailedAt: null, filterFailedReason: null, filterFailedEventId: null };
+
+function toSubscription({
+  filterFailedAt,
+  filterFailedReason,
+  filterFailedEventId,
+  retryPolicy,
+  ...row
+}: SubscriptionRow): Subscription {
+  return {
+    ...row,
+    filterFailure:
+      filterFailedAt === null
+        ? null
+        : { at: filterFailedAt, reason: filterFailedReason!, eventId: filterFailedEventId! },
+    retryPolicy: retryPolicy === null ? null : (JSON.parse(retryPolicy) as RetryPolicyInput),
+  };
 }

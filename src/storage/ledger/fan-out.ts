@@ -12,6 +12,8 @@ const OPEN_PARTS = {
   eventId: "f.event_id",
   endpointId: "j.value ->> 0",
   subscriptionId: "j.value ->> 1",
+  filterSteps: "j.value ->> 2",
+  filterMs: "j.value ->> 3",
 };
 
 /** `?1` is the tenant, `?2` the event, `?3` the part. Primary keys. */

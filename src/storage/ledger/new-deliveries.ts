@@ -6,6 +6,9 @@ interface Given {
   eventId: string;
   endpointId: string;
   subscriptionId: string;
+  /** What its filter cost. Null without one. */
+  filterMs: string;
+  filterSteps: string;
   /** Orders those of one lane. */
   place: string;
 }
@@ -16,16 +19,25 @@ interface Given {
  * endpoint that is disabled or deleted, or an event that is erased, they are born failed: on record, and sent to nobody. Whoever
  * changes a column that is read here of an endpoint or its subscriptions, but for a deletion, calls `owedToEndpoint` first.
  */
-export function insertDeliveries({ from, eventId, endpointId, subscriptionId, place }: Given): string {
+export function insertDeliveries({
+  from,
+  eventId,
+  endpointId,
+  subscriptionId,
+  filterMs,
+  filterSteps,
+  place,
+}: Given): string {
   return `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,
-      retry_policy_id, created_at, scheduled_at, next_attempt_at, terminal_at, final_outcome, relay_region, expires_at)
+      retry_policy_id, created_at, scheduled_at, next_attempt_at, terminal_at, final_outcome, filter_match_ms, filter_match_steps,
+      relay_region, expires_at)
     select tenant_id, event_id, endpoint_id, subscription_id, iif(ended_at is null, 'pending', 'failed'), lane_key,
       iif(lane_key is null, null, max(0, coalesce((
         select max(x.lane_position) from delivery x where x.endpoint_id = n.endpoint_id and x.lane_key = n.lane_key
           and x.terminal_at is null and x.lane_key is not null), 0))
         + row_number() over (partition by endpoint_id, lane_key order by place)),
       policy_id, relayed_at, iif(lane_key is null, relayed_at, null), iif(ended_at is null, relayed_at, null),
-      ended_at, final_outcome, relay_region, expires_at
+      ended_at, final_outcome, filter_match_ms, filter_match_steps, relay_region, expires_at
     from (
       select ${place} as place, e.tenant_id, e.id as event_id, ep.id as endpoint_id, s.id as subscription_id,
         case when ep.disabled_at is not null then e.relayed_at
@@ -34,7 +46,8 @@ export function insertDeliveries({ from, eventId, endpointId, subscriptionId, pl
           when ep.deleted_at is not null then 'endpoint_deleted'
           when e.payload_erased_at is not null then 'payload_missing' end as final_outcome,
         iif(ep.disabled_at is null and ep.deleted_at is null and e.payload_erased_at is null, ${LANE_KEY}, null) as lane_key,
-        coalesce(s.retry_policy_id, ep.retry_policy_id) as policy_id, e.relayed_at, e.relay_region, e.expires_at
+        coalesce(s.retry_policy_id, ep.retry_policy_id) as policy_id, ${filterMs} as filter_match_ms,
+        ${filterSteps} as filter_match_steps, e.relayed_at, e.relay_region, e.expires_at
       from ${from}
       cross join event e on e.tenant_id = ?1 and e.id = ${eventId}
       cross join endpoint ep on ep.tenant_id = ?1 and ep.id = ${endpointId}

@@ -42,7 +42,7 @@ export function createPublishConfigLedger(db: D1Database) {
           .bind(bound),
         db
           .prepare(
-            `select s.id, s.endpoint_id, s.event_type_pattern,
+            `select s.id, s.endpoint_id, s.event_type_pattern, s.filter,
                     json_extract(p.policy, '$.max_age_seconds') as max_age_seconds,
                     e.disabled_at is not null as endpoint_disabled, e.route, e.lane_generation
              from subscription s
@@ -79,6 +79,7 @@ export function createPublishConfigLedger(db: D1Database) {
           id: subscription["id"] as string,
           endpointId: subscription["endpoint_id"] as string,
           eventTypePattern: subscription["event_type_pattern"] as string,
+          filter: subscription["filter"] as string | null,
           maxAgeSeconds: subscription["max_age_seconds"] as number,
           endpointDisabled: subscription["endpoint_disabled"] === 1,
           lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,

@@ -1,14 +1,18 @@
 import type { FanOutPart } from "../../core/fan-out.ts";
+import type { FilterCost, SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { insertParts } from "./fan-out.ts";
+import { noteFilterFailures, type FailedFilter } from "./filter-failures.ts";
 import { insertDeliveries } from "./new-deliveries.ts";
 import { createPublishConfigLedger } from "./publish-config.ts";
+import { toSkipped } from "./read-rows.ts";
 
 /** One delivery an event owes: the event and endpoint are its identity. */
 export interface NewDelivery {
   eventId: string;
   endpointId: string;
   subscriptionId: string;
+  filterMatch?: FilterCost;
 }
 
 /** The event that holds an idempotency key after a commit. */
@@ -22,6 +26,8 @@ export interface KeyHolder {
   payloadSha256: string;
   relayedAt: number;
   deliveryCount: number;
+  skippedCount: number;
+  skipped: SkippedSubscription[];
 }
 
 /** `stale`: the configuration has changed since `revision`, nothing was written. */
@@ -29,6 +35,7 @@ export type CommitResult = { stale: true } | { stale: false; holders: KeyHolder[
 
 /** Deliveries per statement: a bound parameter may be 2 MB, and one of them takes about 90 bytes. */
 const DELIVERIES_PER_STATEMENT = 5_000;
+const SKIPPED_PER_STATEMENT = 5_000;
 
 export function createPublishLedger(db: D1Database) {
   return {
@@ -47,6 +54,7 @@ export function createPublishLedger(db: D1Database) {
       deliveries: NewDelivery[],
       now: number,
       parts: FanOutPart[],
+      failedFilters: FailedFilter[],
     ): Promise<CommitResult> {
       const keyed = events.flatMap(({ sourceId, idempotencyKey }, index) =>
         idempotencyKey === null ? [] : [[sourceId, idempotencyKey, index]],
@@ -54,9 +62,10 @@ export function createPublishLedger(db: D1Database) {
       const results = await db.batch<Record<string, unknown>>([
         db.prepare("select revision from tenant where id = ?").bind(tenantId),
         ...(keyed.length > 0 ? [freeExpiredKeys(db, keyed, now)] : []),
-        insertEvents(db, tenantId, revision, events),
+        ...splitBySkipped(events).map((some) => insertEvents(db, tenantId, revision, some)),
         ...chunk(deliveries, DELIVERIES_PER_STATEMENT).map((some) => insertGiven(db, tenantId, some)),
         ...insertParts(db, tenantId, parts),
+        ...noteFilterFailures(db, tenantId, revision, failedFilters, now),
         countCommitted(db, tenantId, revision, events),
         ...(keyed.length > 0 ? [selectKeyHolders(db, keyed)] : []),
       ]);
@@ -75,6 +84,8 @@ export function createPublishLedger(db: D1Database) {
           payloadSha256: (row["payload_sha256"] as string).toLowerCase(),
           relayedAt: row["relayed_at"] as number,
           deliveryCount: row["delivery_count"] as number,
+          skippedCount: row["skipped_count"] as number,
+          skipped: toSkipped(row["skipped"] as string | null),
         })),
       };
     },
@@ -97,6 +108,21 @@ export function createPublishLedger(db: D1Database) {
       );
     },
   };
+}
+
+/** Nearly always one part: a bound parameter may be 2 MB, and who was skipped may take 5 kB of an event. */
+function splitBySkipped(events: Event[]): Event[][] {
+  const parts: Event[][] = [[]];
+  let skipped = 0;
+  for (const event of events) {
+    skipped += event.skipped.length;
+    if (skipped > SKIPPED_PER_STATEMENT) {
+      parts.push([]);
+      skipped = event.skipped.length;
+    }
+    parts.at(-1)!.push(event);
+  }
+  return parts;
 }
 
 /** A key is free again once its event has expired, whether or not that row has been deleted. event_idempotency. */
@@ -133,13 +159,15 @@ function insertEvents(db: D1Database, tenantId: string, revision: number, events
     event.dispatchedAt,
     event.deliveryCount,
     event.hopCount,
+    event.skippedCount,
+    event.skippedCount === 0 ? null : JSON.stringify(event.skipped.map((one) => [one.subscriptionId, one.reason])),
   ]);
   const columns = rows[0]!.map((_, i) => (i === 7 ? `unhex(j.value ->> ${i})` : `j.value ->> ${i}`));
   return db
     .prepare(
       `insert into event (tenant_id, id, source_id, type, schema_version, ordering_key, idempotency_key, payload_ref,
          payload_sha256, payload_size, payload_is_json, content_type, content_encoding, occurred_at, relayed_at,
-         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count, hop_count)
+         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count, hop_count, skipped_count, skipped)
        select t.id, ${columns.join(", ")}
        from tenant t cross join json_each(?2) j
        where t.id = ?1 and t.revision = ?3
@@ -153,12 +181,19 @@ const INSERT_GIVEN = insertDeliveries({
   eventId: "j.value ->> 0",
   endpointId: "j.value ->> 1",
   subscriptionId: "j.value ->> 2",
+  filterSteps: "j.value ->> 3",
+  filterMs: "j.value ->> 4",
   place: "j.key",
 });
 
 /** Those of one lane in the order of `deliveries`. */
 function insertGiven(db: D1Database, tenantId: string, deliveries: NewDelivery[]): D1PreparedStatement {
-  const rows = deliveries.map(({ eventId, endpointId, subscriptionId }) => [eventId, endpointId, subscriptionId]);
+  const rows = deliveries.map(({ eventId, endpointId, subscriptionId, filterMatch }) => [
+    eventId,
+    endpointId,
+    subscriptionId,
+    ...(filterMatch ? [filterMatch.steps, filterMatch.ms] : []),
+  ]);
   return db.prepare(INSERT_GIVEN).bind(tenantId, JSON.stringify(rows));
 }
 
@@ -177,7 +212,7 @@ function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement
   return db
     .prepare(
       `select k.value ->> 2 as position, e.id, e.type, e.schema_version, e.ordering_key,
-              hex(e.payload_sha256) as payload_sha256, e.relayed_at, e.delivery_count
+              hex(e.payload_sha256) as payload_sha256, e.relayed_at, e.delivery_count, e.skipped_count, e.skipped
        from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1`,
     )
     .bind(JSON.stringify(keyed));

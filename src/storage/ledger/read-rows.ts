@@ -1,4 +1,5 @@
 /** What is read of an event, a delivery and an attempt, and how it reads. */
+import type { SkippedSubscription } from "../../core/match.ts";
 import type { Attempt, Delivery, Event } from "../../core/model.ts";
 
 export type Row = Record<string, any>;
@@ -34,7 +35,15 @@ export function toEvent(row: Row): Event {
     deliveryCount: row["delivery_count"],
     hopCount: row["hop_count"],
     payloadErasedAt: row["payload_erased_at"],
+    skippedCount: row["skipped_count"],
+    skipped: toSkipped(row["skipped"]),
   };
+}
+
+/** `[[subscription id, reason], …]`; null where nobody was. */
+export function toSkipped(text: string | null): SkippedSubscription[] {
+  const pairs = text === null ? [] : (JSON.parse(text) as [string, SkippedSubscription["reason"]][]);
+  return pairs.map(([subscriptionId, reason]) => ({ subscriptionId, reason }));
 }
 
 export function toDelivery(row: Row): Delivery {

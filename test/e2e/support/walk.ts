@@ -16,6 +16,8 @@ const NOUN_OF_FIELD: Record<string, string> = {
 };
 /** Ids that name nothing the tenant must have: a producer may name any event as the cause. */
 const FREE_IDS = ["cause_event_id"];
+/** The source of an event that is made up is a name, and nobody's. */
+const FREE_PATHS = ["event.source"];
 
 /** A place for an id in a request. */
 export interface IdField {
@@ -93,7 +95,8 @@ function idFieldsOf(given: any, path: string[] = []): IdField[] {
 }
 
 function asIdField(name: string, path: string[]): IdField[] {
-  if ((!name.endsWith("_id") && name !== "source") || FREE_IDS.includes(name)) return [];
+  if ((!name.endsWith("_id") && name !== "source") || FREE_IDS.includes(name) || FREE_PATHS.includes(path.join(".")))
+    return [];
   const noun = NOUN_OF_FIELD[name];
   if (noun === undefined) throw new Error(`Whose id is ${path.join(".")}? Say so in test/e2e/support/walk.ts.`);
   return [{ name, noun, path }];

@@ -169,6 +169,28 @@ describe("what is remembered", () => {
     expect(loads).toEqual(["ten_0"]);
   });
 
+  test("is at most two million characters of filters: of tenants with more the one loaded longest ago is loaded again", async () => {
+    const { deps, loads, write } = scene();
+    const plain = { endpointId: "ep_a", eventTypePattern: "*", maxAgeSeconds: 1, endpointDisabled: false, lane: null };
+    const { loadPublishConfig } = deps;
+    deps.loadPublishConfig = async (ref) => {
+      const filter = "x".repeat("tenantId" in ref && ref.tenantId === "ten_small" ? 1 : 700_000);
+      const rows = await loadPublishConfig(ref);
+      return rows && { ...rows, subscriptions: [{ ...plain, id: "sub_a", filter }] };
+    };
+    for (const tenantId of ["ten_a", "ten_small", "ten_b", "ten_c"]) {
+      write(tenantId);
+      await authorizePublisher(deps, { tenantId });
+    }
+    expect([...deps.publishConfigs.configs.keys()]).toEqual(["ten_small", "ten_b", "ten_c"]);
+    loads.length = 0;
+    await authorizePublisher(deps, { tenantId: "ten_b" });
+    expect(loads).toEqual([]);
+    await authorizePublisher(deps, { tenantId: "ten_a" });
+    expect(loads).toEqual(["ten_a"]);
+    expect([...deps.publishConfigs.configs.keys()]).toEqual(["ten_c", "ten_a"]);
+  });
+
   test("is at most 2,000 keys; a key loaded again counts as new and costs no other its place", async () => {
     const { deps, loads, write, grant } = scene();
     write("ten_a");

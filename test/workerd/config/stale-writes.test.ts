@@ -53,6 +53,8 @@ const SUBSCRIPTION: Subscription = {
   id: "sub_1",
   endpointId: "ep_1",
   eventTypePattern: "*",
+  filter: null,
+  filterFailure: null,
   retryPolicy: { max_attempts: 2 },
   disabledAt: null,
   lastDisabledAt: null,

@@ -51,7 +51,7 @@ test(
     const crowd = await createCrowd(10_000, bindings);
     const { shard, tenant } = crowd;
     const publisher = await authorizePublisher(shard, { tenantId: tenant.id });
-    const item = (fields: object) => ({
+    const item = <F extends object>(fields: F) => ({
       fields: { type: "t".repeat(128), source: "orders", ...fields },
       payload: new TextEncoder().encode("1"),
       payloadIsJson: true,
@@ -79,6 +79,25 @@ test(
         if (result instanceof AppError) throw result;
         expect(result).toMatchObject({ duplicate, deliveryCount: 20 });
       }
+    }
+
+    // The same with filters, of which each fails a hundred times an event, and with what the others cost.
+    await crowd.db
+      .prepare(
+        `update subscription set filter = iif(endpoint_id < ?2, 'payload == 1 || payload == "filter"', 'payload > "filter"'),
+           disabled_at = iif(endpoint_id < ?3, null, 1) where tenant_id = ?1`,
+      )
+      .bind(tenant.id, crowd.endpointIds[20], crowd.endpointIds[130])
+      .run();
+    await crowd.db.prepare("update tenant set revision = revision + 1 where id = ?").bind(tenant.id).run();
+    const again = events.map(({ fields, ...rest }) => ({
+      ...rest,
+      fields: { ...fields, idempotency_key: `f${fields.ordering_key.slice(1)}` },
+    }));
+    for (const result of await publishEvents(shard, publisher, again, "x".repeat(32))) {
+      if (result instanceof AppError) throw result;
+      expect(result).toMatchObject({ deliveryCount: 20, skippedCount: 110 });
+      expect(result.skipped).toHaveLength(100);
     }
     console.log(`largest parameter: ${largest.parameter} bytes; longest statement: ${largest.statement} bytes`);
     expect(largest.parameter).toBeLessThanOrEqual(MAX_PARAMETER_BYTES);

@@ -47,6 +47,23 @@ const scenarios: Scenario[] = [
     },
   },
   {
+    name: "publish past a filter that fails",
+    only: WRITES,
+    arrange: (scene) =>
+      scene.persist("POST", "/v1/subscriptions", {
+        endpoint_id: scene.endpointId,
+        event_type_pattern: scene.type,
+        filter: "payload.name > 1",
+      }),
+    async act(scene) {
+      const { body } = await scene.publish("a");
+      expect(body.skipped).toEqual([{ subscription_id: expect.any(String), reason: "type_mismatch" }]);
+      // On the event and on the subscription, or on neither.
+      const { body: flagged } = await scene.persist("GET", `/v1/subscriptions/${body.skipped[0].subscription_id}`);
+      expect(flagged.filter_failed_event_id).toBe(body.id);
+    },
+  },
+  {
     name: "publish under a configuration that has changed",
     only: WRITES,
     arrange: (scene) => scene.persist("PATCH", `/v1/endpoints/${scene.endpointId}`, { name: scene.type }),

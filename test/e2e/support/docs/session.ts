@@ -94,7 +94,7 @@ export async function createSession(): Promise<Session> {
     fillIn,
     async turnPage() {
       copied.clear();
-      await reader.run("unset KEY api auth op ENDPOINT DELIVERY EVENT");
+      await reader.run("unset KEY api auth op ENDPOINT DELIVERY EVENT SUBSCRIPTION");
     },
     close: () => reader.close(),
   };
