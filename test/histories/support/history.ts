@@ -139,7 +139,8 @@ function endpointsOf(chance: ReturnType<typeof createChance>): Record<string, un
   ]);
   return Array.from({ length: count }, (_, n) => ({
     url: `https://r${n}.example/hook`,
-    payload_format: chance.pick(["raw", "envelope"]),
+    payload_format: chance.pick(["raw", "envelope", "cloudevents"]),
+    source_signatures: chance.next() < 0.3,
     ordering_mode: chance.weighted([
       [3, "unordered"],
       [4, "strict"],

@@ -25,6 +25,12 @@ declare module "node:crypto" {
     update(data: Uint8Array): Uint8Array;
     final(): Uint8Array;
   }
+  export class KeyObject {
+    export(options: { format: "jwk" }): { x?: string };
+  }
+  export function createPrivateKey(key: { key: Uint8Array; format: "der"; type: "pkcs8" }): KeyObject;
+  export function createPublicKey(key: KeyObject): KeyObject;
+  export function sign(algorithm: null, data: Uint8Array, key: KeyObject): Uint8Array;
   export function createHash(algorithm: "sha256"): Hash;
   export function createHmac(algorithm: "sha256", key: Uint8Array): Hash;
   export function createCipheriv(algorithm: "aes-256-gcm", key: Uint8Array, iv: Uint8Array): Cipher;

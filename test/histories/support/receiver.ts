@@ -232,7 +232,9 @@ function lookAtContent(
   const { secrets, unknownSecret } = model.endpoint(endpointId);
   const signs = (key: Uint8Array) =>
     signatures.includes(`v1,${createHmac("sha256", key).update(signed).update(body).digest("base64")}`);
-  if (signatures.length > 2) model.violate(`${signatures.length} signatures: ${name}`);
+  const bySource = signatures.filter((one) => one.startsWith("v1a,")).length;
+  if (bySource !== (headers.has("x-webhook-source-id") ? 1 : 0)) model.violate(`${bySource} by the source: ${name}`);
+  if (signatures.length - bySource > 2) model.violate(`${signatures.length} signatures: ${name}`);
   // Known to the consumer, and the endpoint has not changed since the claim: the newest signs.
   if (isPresent && !unknownSecret && !signs(secrets.at(-1)!))
     model.violate(`not signed with the newest secret: ${name}`);

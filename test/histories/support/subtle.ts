@@ -1,4 +1,14 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  KeyObject,
+  sign,
+  timingSafeEqual,
+} from "node:crypto";
 import { concatBytes } from "../../../src/core/bytes.ts";
 
 type Algorithm = { name: string; iv: Uint8Array; additionalData: Uint8Array };
@@ -11,8 +21,11 @@ const TAG_BYTES = 16;
  */
 export const subtle = {
   digest: async (_algorithm: string, data: Uint8Array) => new Uint8Array(createHash("sha256").update(data).digest()),
-  importKey: async (_format: string, key: Uint8Array) => key,
-  sign: async (_algorithm: unknown, key: Uint8Array, data: Uint8Array) => hmac(key, data),
+  importKey: async (format: string, key: Uint8Array) =>
+    format === "pkcs8" ? createPrivateKey({ key: key, format: "der", type: "pkcs8" }) : key,
+  exportKey: async (_format: string, key: KeyObject) => createPublicKey(key).export({ format: "jwk" }),
+  sign: async (_algorithm: unknown, key: Uint8Array | KeyObject, data: Uint8Array) =>
+    key instanceof KeyObject ? new Uint8Array(sign(null, data, key)) : hmac(key, data),
   verify: async (_algorithm: unknown, key: Uint8Array, signature: Uint8Array, data: Uint8Array) => {
     const expected = hmac(key, data);
     return expected.length === signature.length && timingSafeEqual(expected, signature);
