@@ -47,6 +47,8 @@ const { values } = parseArgs({
 });
 /** A profile slows down what it looks at, so there are no figures beside it. */
 const sections: Record<string, Section> = values.profile ? { profile } : all;
+/** Those that take a ledger of a million events, or say the same whatever the numbers: where time is short they are asked for. */
+const unhurried = ["statements", "growth"];
 const only = values.only.split(",").filter((name) => name !== "");
 const unknown = only.filter((name) => !Object.hasOwn(sections, name));
 if (unknown.length > 0) {
@@ -76,7 +78,7 @@ console.log(
 );
 
 for (const [name, section] of Object.entries(sections)) {
-  if (only.length > 0 && !only.includes(name)) continue;
+  if (only.length > 0 ? !only.includes(name) : values.quick && unhurried.includes(name)) continue;
   const from = Date.now();
   const result: Result = { seconds: 0, loadBefore: loadavg()[0]!, rows: [], notes: [], errors: {} };
   results[name] = result;

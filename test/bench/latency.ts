@@ -11,14 +11,14 @@ import { round, summarise } from "./support/table.ts";
  */
 export const latency: Section = async (context) => {
   const rows: Row[] = [];
-  for (const bytes of [1_000, 20_000]) rows.push(...(await measure(context, bytes)));
+  for (const bytes of context.quick ? [1_000] : [1_000, 20_000]) rows.push(...(await measure(context, bytes)));
   return rows;
 };
 
 /** The less a rate is likely to be kept, the shorter: what has come is delivered in any case. */
-function listRates({ quick }: BenchContext, bytes: number): { perSecond: number; seconds: number }[] {
+function listRates({ quick }: BenchContext): { perSecond: number; seconds: number }[] {
   if (!quick) return [50, 200, 500].map((perSecond) => ({ perSecond, seconds: Math.min(20, 2_500 / perSecond) }));
-  return (bytes > 1_000 ? [50] : [50, 200, 500]).map((perSecond) => ({
+  return [50, 200, 500].map((perSecond) => ({
     perSecond,
     seconds: Math.min(3, 250 / perSecond),
   }));
@@ -34,7 +34,7 @@ async function measure(context: BenchContext, bytes: number): Promise<Row[]> {
     const warmUp = { ...load, pace: { concurrency: 4 }, until: { requests: context.quick ? 40 : 200 } };
     await runBurst(place, context, "/latency", warmUp);
     const rows: Row[] = [];
-    for (const { perSecond, seconds } of listRates(context, bytes)) {
+    for (const { perSecond, seconds } of listRates(context)) {
       const pace = { perSecond };
       const burst = await runBurst(place, context, "/latency", { ...load, pace, until: { seconds } });
       const { result, received, row } = burst;

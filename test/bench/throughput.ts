@@ -9,17 +9,14 @@ const EVENTS_PER_BATCH = 100;
 /** Acknowledged and delivered events a second, and what the runtime used for them, by how many producers wait for answers. */
 export const throughput: Section = async (context) => {
   const rows: Row[] = [];
-  for (const bytes of [1_000, 20_000]) rows.push(...(await measure(context, bytes)));
+  for (const bytes of context.quick ? [1_000] : [1_000, 20_000]) rows.push(...(await measure(context, bytes)));
   return rows;
 };
 
 /** Of how many producers at once, how much: single ones for a while, batches so many, since they are taken faster than delivered. */
-function listBursts(
-  { quick }: BenchContext,
-  bytes: number,
-): { concurrency: number; batch: number; until: Load["until"] }[] {
+function listBursts({ quick }: BenchContext): { concurrency: number; batch: number; until: Load["until"] }[] {
   if (quick) {
-    const singles = (bytes > 1_000 ? [64] : [1, 64]).map((concurrency) => ({
+    const singles = [1, 64].map((concurrency) => ({
       concurrency,
       batch: 1,
       until: { seconds: 1 },
@@ -47,7 +44,7 @@ async function measure(context: BenchContext, bytes: number): Promise<Row[]> {
       until: { requests: context.quick ? 50 : 500 },
     });
     const rows: Row[] = [];
-    for (const { concurrency, batch, until } of listBursts(context, bytes)) {
+    for (const { concurrency, batch, until } of listBursts(context)) {
       const load = { ...loadOf(batch), pace: { concurrency }, until };
       const { row } = await runBurst(place, context, "/throughput", load);
       rows.push({ kb: bytes / 1_000, batch, concurrency, ...row });

@@ -12,8 +12,9 @@ import { dollarsPerMillion, PRICES_DATE } from "./prices.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 const EVENTS = 1_000;
-const EVENTS_QUICK = 200;
+const EVENTS_QUICK = 100;
 const ALONE = 20;
+const ALONE_QUICK = 5;
 const LEDGER_BYTES = 10e9;
 const TICKS = 5;
 
@@ -23,7 +24,8 @@ export const cost: Section = async (context) => {
   try {
     const place = { ...counted, tenant: await createTenant(counted.relay, "cost") };
     const rows: Row[] = [];
-    for (const bytes of [1_000, 20_000]) rows.push(...(await measureScenarios(context, place, bytes)));
+    for (const bytes of context.quick ? [1_000] : [1_000, 20_000])
+      rows.push(...(await measureScenarios(context, place, bytes)));
     rows.push(await measureLaneAlarm(context, place), await measureTick(place));
     rows.push(await measureRetention(context));
     context.note(`Prices of ${PRICES_DATE}, without processor time, logs and storage. Each row is a unit of its kind.`);
@@ -41,7 +43,7 @@ async function measureScenarios(context: BenchContext, place: CostPlace, bytes: 
   for (const { name, prepare, isAlone, deliveries = 1 } of SCENARIOS) {
     if (isAlone && bytes > 1_000) continue;
     const many = (context.quick ? EVENTS_QUICK : EVENTS) / deliveries;
-    const events = isAlone ? ALONE : many;
+    const events = isAlone ? (context.quick ? ALONE_QUICK : ALONE) : many;
     const measured = await measure(place, await prepare(place, { bytes, events }));
     rows.push(toCostRow(name, bytes, events, measured));
     if (name !== "unordered") continue;
@@ -85,7 +87,7 @@ async function measureTick(place: CostPlace): Promise<Row> {
 
 /** Expired events, one delivery and one attempt each, from the start of a relay until none is left. */
 async function measureRetention(context: BenchContext): Promise<Row> {
-  const events = context.quick ? 2_000 : 10_000;
+  const events = context.quick ? 1_000 : 10_000;
   const stateDir = mkdtempSync(join(tmpdir(), "hooklane-bench-"));
   try {
     const before = await startRelay({ stateDir });
