@@ -194,11 +194,20 @@ function publish(relay: Relay, batch: Wanted[]): void {
 }
 
 function rotate({ request, principal }: Relay, endpoint: ModelEndpoint): void {
+  // Of two at once nobody outside can tell which was made last.
+  if (endpoint.rotating > 0) endpoint.unknownSecret = true;
+  endpoint.rotating++;
   request(
     (deps) => rotateSecret(deps, principal, endpoint.id, { force: true }),
-    ({ text }) => endpoint.secrets.push(secretBytes(text)),
+    ({ text }) => {
+      endpoint.rotating--;
+      endpoint.secrets.push(secretBytes(text));
+    },
     // Whether it took effect is not known, and neither is the secret.
-    () => (endpoint.unknownSecret = true),
+    () => {
+      endpoint.rotating--;
+      endpoint.unknownSecret = true;
+    },
   );
 }
 

@@ -47,6 +47,8 @@ export interface ModelEndpoint {
   secrets: Uint8Array[];
   /** A rotation was not answered: it may have been made. */
   unknownSecret: boolean;
+  /** Rotations that have not been answered yet. */
+  rotating: number;
 }
 
 /** What should be so, kept beside the relay and told only what one can see from outside. */

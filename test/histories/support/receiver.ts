@@ -202,10 +202,10 @@ function lookAtLimits(model: Model, db: Sqlite, received: Received, name: string
     model.violate(`over the cap of ${cap}: ${name} is number ${others.length + 1}`);
   const { rate } = received;
   if (rate === null) return;
-  // Another object may have been replaced with what it had claimed under way.
+  // Another object may have been replaced with what it had claimed under way, and knows nothing of the one in its place.
   const times = model.received
     .filter((one) => one.endpointId === received.endpointId && one.rate === rate)
-    .filter(({ from }) => from === received.from || (!from.alive && !from.isOld))
+    .filter(({ from }) => from === received.from || !(received.from.isOld || from.alive || from.isOld))
     .map(({ leftAt }) => leftAt);
   const around = [...times, received.leftAt]
     .filter((at) => Math.abs(at - received.leftAt) < 1_000)

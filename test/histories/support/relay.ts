@@ -162,7 +162,13 @@ export async function furnish(relay: Relay, endpoints: Record<string, unknown>[]
   await done(relay, (deps) => createSource(deps, principal, { name: "orders" }));
   for (const fields of endpoints) {
     const { endpoint, secret } = await done(relay, (deps) => createEndpoint(deps, principal, fields));
-    model.endpoints.push({ id: endpoint.id, behaviour: "ok", secrets: [secretBytes(secret)], unknownSecret: false });
+    model.endpoints.push({
+      id: endpoint.id,
+      behaviour: "ok",
+      secrets: [secretBytes(secret)],
+      unknownSecret: false,
+      rotating: 0,
+    });
     await done(relay, (deps) =>
       createSubscription(deps, principal, { endpoint_id: endpoint.id, event_type_pattern: "*" }),
     );
