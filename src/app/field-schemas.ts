@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isOperational, OPERATIONAL_PATTERNS, parseEventTypePattern } from "../core/event-type.ts";
+import { isEventType, isOperational, OPERATIONAL_PATTERNS, parseEventTypePattern } from "../core/event-type.ts";
 import { parseTime } from "../core/timestamps.ts";
 
 /** A name for people: 1–128 characters, no control characters (a NUL breaks SQL tools) and no lone surrogates. */
@@ -11,6 +11,14 @@ export const DisplayName = z
 export const EVENT_TYPE_REGEX = "^(?!hooklane\\.)[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
 const PUBLISHABLE_REGEX = "^(?!hooklane\\.)([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*$";
 const OPERATIONAL_REGEX = [...OPERATIONAL_PATTERNS].map((text) => text.replaceAll(/[.*]/g, "\\$&")).join("|");
+
+/** A type that producers publish, in the grammar of `core/event-type`. */
+export const EventTypeName = z
+  .string()
+  .refine(isEventType, {
+    message: "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
+  })
+  .meta({ pattern: EVENT_TYPE_REGEX, maxLength: 128 });
 
 const MALFORMED_PATTERN = "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters";
 

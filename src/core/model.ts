@@ -9,6 +9,8 @@ export interface Tenant {
   status: "active" | "suspended";
   /** Null for what its plan says. */
   endpointQuota: number | null;
+  /** Whether its producers may publish registered types and versions only. */
+  requireRegisteredTypes: boolean;
   suspendedAt: number | null;
   shard: string;
   createdAt: number;
@@ -89,6 +91,25 @@ export interface Subscription {
   /** It matches nothing while this is set. */
   disabledAt: number | null;
   lastDisabledAt: number | null;
+  createdAt: number;
+}
+
+export interface EventType {
+  name: string;
+  /** A subscription that has not this word in its entitlement does not match; null asks for none. */
+  requiredScope: string | null;
+  /** Of the oldest version. */
+  createdAt: number;
+  /** Lowest first; there is at least one. */
+  versions: EventTypeVersion[];
+}
+
+export interface EventTypeVersion {
+  schemaVersion: number;
+  /** Null where payloads are not checked. */
+  jsonSchema: Record<string, unknown> | null;
+  /** Since when it is delivered to nobody. */
+  retiredAt: number | null;
   createdAt: number;
 }
 
@@ -174,7 +195,27 @@ export interface Attempt {
 }
 
 /** What an operator may change of a tenant; what is absent stays. */
-export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota">>;
+export type TenantChanges = Partial<
+  Pick<Tenant, "name" | "plan" | "status" | "endpointQuota" | "requireRegisteredTypes">
+>;
+
+/** A version to be registered: `requiredScope` undefined is that of the type's other versions, null if there are none. */
+export interface NewEventTypeVersion {
+  name: string;
+  schemaVersion: number;
+  requiredScope: string | null | undefined;
+  jsonSchema: string | null;
+  createdAt: number;
+}
+
+/** What may change of a type, and of one of its versions; what is undefined stays. */
+export interface EventTypeChanges {
+  requiredScope: string | null | undefined;
+  version: { schemaVersion: number; isRetired: boolean | undefined; jsonSchema: string | null | undefined } | undefined;
+}
+
+/** A subscription that asks for one version. */
+export type PinnedSubscription = Pick<Subscription, "id" | "endpointId" | "eventTypePattern">;
 
 /** The place of a row in a list: lists go by creation, newest first, and by id where two are of the same millisecond. */
 export interface PageKey {

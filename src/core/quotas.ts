@@ -7,3 +7,6 @@ export type EndpointQuotas = Record<Tenant["plan"], number>;
 export const MAX_SOURCES = 1_000;
 export const MAX_SUBSCRIPTIONS = 10_000;
 export const MAX_API_KEYS = 1_000;
+/** Of all event types together, and the characters of all their schemas. */
+export const MAX_EVENT_TYPE_VERSIONS = 2_000;
+export const MAX_JSON_SCHEMA_LENGTH = 1_048_576;

@@ -48,6 +48,7 @@ export const tenant = sqliteTable(
     deletedAt: integer("deleted_at"),
     suspendedAt: integer("suspended_at"),
     resumedAt: integer("resumed_at"),
+    requireRegisteredTypes: integer("require_registered_types", { mode: "boolean" }).notNull().default(false),
   },
   (t) => [primaryKey({ columns: [t.id] })],
 );

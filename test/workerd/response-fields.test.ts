@@ -16,7 +16,7 @@ const FIELDS = {
     "p95_ms state success_rate why window",
   subscription:
     "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter id last_disabled_at retry_policy schema_version",
-  tenant: "created_at endpoint_quota id name plan status suspended_at",
+  tenant: "created_at endpoint_quota id name plan require_registered_types status suspended_at",
   rotated: "active_from active_until endpoint_id id previous secret",
   published: "deliveries delivery_count duplicate id relayed_at",
   publishedDelivery: "endpoint_id id status subscription_id",
@@ -31,6 +31,8 @@ const FIELDS = {
     "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
     "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",
   lane: "depth heads mode quarantined_at state",
+  eventType: "created_at name required_scope versions",
+  eventTypeVersion: "created_at json_schema retired_at schema_version",
   problem: "code detail errors request_id status title type",
 };
 
@@ -57,6 +59,8 @@ test("no answer has lost a field", async () => {
   const read = await delivery.read();
   seen.delivery = read;
   seen.attempt = read.attempts[0];
+  seen.eventType = (await api.post("/v1/event-types", { name: "a.b" })).body;
+  seen.eventTypeVersion = (seen.eventType as any).versions[0];
   seen.problem = (await api.post("/v1/sources", { name: "" })).body;
   for (const [noun, fields] of Object.entries(FIELDS)) {
     expect(fieldsOf(seen[noun as keyof typeof FIELDS]!), noun).toBe(fields);

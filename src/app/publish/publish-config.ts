@@ -1,5 +1,6 @@
 import { compilePattern, isOperational } from "../../core/event-type.ts";
 import { createMatcher, type Matcher, type MatchableSubscription } from "../../core/match.ts";
+import { collectTypes, type RegisteredTypes, type RegisteredVersion } from "../../core/registered-types.ts";
 import { RELAY_SOURCE_NAME, relaySourceId } from "../../core/relay-source.ts";
 import { AppError } from "../app-error.ts";
 import { unauthorized } from "../authenticate.ts";
@@ -48,6 +49,8 @@ export interface PublishConfig {
   isSuspended: boolean;
   revision: number;
   sources: PublishSource[];
+  types: RegisteredTypes;
+  requiresRegistration: boolean;
   match: Matcher;
 }
 
@@ -66,6 +69,8 @@ interface ConfigRows {
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
   sources: { id: string; name: string; allowedEventTypes: string[]; keys: SourceKeys }[];
   subscriptions: MatchableSubscription[];
+  eventTypes: RegisteredVersion[];
+  requiresRegistration: boolean;
 }
 
 export interface PublishConfigDeps extends VerifySignedDeps {
@@ -165,6 +170,8 @@ function compileConfig(rows: ConfigRows): PublishConfig {
     plan: rows.plan,
     isSuspended: rows.isSuspended,
     revision: rows.revision,
+    types: collectTypes(rows.eventTypes),
+    requiresRegistration: rows.requiresRegistration,
     match: createMatcher(rows.subscriptions),
     sources: rows.sources.map(({ id, name, allowedEventTypes, keys }) => {
       const patterns = allowedEventTypes.map(compilePattern);

@@ -1,23 +1,18 @@
 import { z } from "zod";
-import { isEventType, OPERATIONAL_EVENT_TYPES } from "../../core/event-type.ts";
+import { OPERATIONAL_EVENT_TYPES } from "../../core/event-type.ts";
 import { EVENT_KEY } from "../../core/grammar.ts";
 import { isEventId } from "../../core/ids.ts";
 import { AppError, invalidField } from "../app-error.ts";
-import { EVENT_TYPE_REGEX, Time } from "../field-schemas.ts";
+import { EventTypeName, Time } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
+import { checkRegistered } from "./check-registered.ts";
 import type { Publisher, PublishSource } from "./publish-config.ts";
 
 const EventKey = z.string().regex(EVENT_KEY, "must be 1 to 256 visible ASCII characters");
 
 /** Everything of a publish but its payload (contract §2). */
 export const PublishEventInput = z.strictObject({
-  type: z
-    .string()
-    .refine(isEventType, {
-      message:
-        "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
-    })
-    .meta({ pattern: EVENT_TYPE_REGEX, maxLength: 128 }),
+  type: EventTypeName,
   source: z.string().min(1).max(64).nullish(),
   occurred_at: Time.nullish(),
   schema_version: z.int().min(1).max(2_147_483_647).nullish(),
@@ -40,7 +35,7 @@ export interface PublishItem {
   contentEncoding: string | null;
 }
 
-/** Checked against the grammar, the payload limit and what this publisher's source may publish; throws `AppError`. */
+/** Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws `AppError`. */
 export function checkItem(
   publisher: Publisher,
   item: PublishItem,
@@ -57,6 +52,7 @@ export function checkItem(
   if (!source.allows(input.type)) {
     throw new AppError("event_type_not_allowed", `Source ${source.name} may not publish ${input.type}.`);
   }
+  if (!("isRelay" in publisher.ref)) checkRegistered(publisher.config, input, item);
   return { input, source };
 }
 

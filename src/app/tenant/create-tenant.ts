@@ -12,6 +12,7 @@ export const CreateTenantInput = z.strictObject({
   plan: z.enum(["free", "pro", "enterprise"]).default("free"),
   status: z.enum(["active", "suspended"]).default("active"),
   endpoint_quota: z.int().min(0).max(MAX_ENDPOINT_QUOTA).nullish(),
+  require_registered_types: z.boolean().default(false),
 });
 export type CreateTenantInput = z.infer<typeof CreateTenantInput>;
 
@@ -27,6 +28,7 @@ export async function createTenant(deps: TenantDeps, body: unknown): Promise<Ten
     plan: input.plan,
     status: input.status,
     endpointQuota: input.endpoint_quota ?? null,
+    requireRegisteredTypes: input.require_registered_types,
     suspendedAt: input.status === "suspended" ? now : null,
     shard,
     createdAt: now,

@@ -13,6 +13,7 @@ export const UpdateTenantInput = z.strictObject({
   plan: CreateTenantInput.shape.plan.unwrap().optional(),
   status: CreateTenantInput.shape.status.unwrap().optional(),
   endpoint_quota: CreateTenantInput.shape.endpoint_quota,
+  require_registered_types: z.boolean().optional(),
 });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInput>;
 
@@ -23,8 +24,8 @@ export type UpdateTenantInput = z.infer<typeof UpdateTenantInput>;
 export async function updateTenant(deps: TenantDeps, id: string, body: unknown): Promise<Tenant> {
   const input = parseInput(UpdateTenantInput, body);
   const present = await getTenant(deps, id);
-  const { name, plan, status, endpoint_quota: endpointQuota } = input;
-  const changes: TenantChanges = { name, plan, status, endpointQuota };
+  const { name, plan, status, endpoint_quota: endpointQuota, require_registered_types: requireRegisteredTypes } = input;
+  const changes: TenantChanges = { name, plan, status, endpointQuota, requireRegisteredTypes };
   if (Object.values(changes).every((value) => value === undefined)) return present;
   const updated = await deps.tenantStore(present.shard).update(id, changes, deps.now());
   if (!updated) throw notFound("tenant");

@@ -24,6 +24,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Tenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   "CreateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   "UpdateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
+  require_registered_types: "Whether producers may publish registered types and versions only.",
   suspended_at: "Since when it is suspended; null when it is not.",
   endpoint_quota: "Endpoints the tenant may have; null: as many as its plan allows.",
   "CreateSource.name":
@@ -108,6 +109,20 @@ export const FIELDS: Readonly<Record<string, string>> = {
   entitlement_scope: "Null so far.",
   "Subscription.schema_version": "Null so far: any version.",
   "Subscription.retry_policy": "The parts that override the endpoint's policy, as they were given.",
+
+  // Event types.
+  "CreateEventType.name": "Segments of letters, digits, `_` and `-`, joined by dots, at most 128 characters.",
+  "EventType.name": "Segments of letters, digits, `_` and `-`, joined by dots, at most 128 characters.",
+  required_scope: "A word that a subscription must have in its `entitlement_scope`, or it does not match; null: none.",
+  versions: "Lowest first.",
+  json_schema: "Payloads of this version are held to it when they are published; null: they are not checked.",
+  retired_at: "Since when nobody gets it; null while it is delivered.",
+  retired: "`true` retires the version, `false` takes that back.",
+  "UpdateEventType.force": "Retire it though subscriptions ask for it.",
+  "UpdateEventType.schema_version": "The version that `json_schema` and `retired` are of.",
+  "CreateEventType.schema_version": "The version to register; 1 unless given.",
+  "EventTypeVersion.schema_version": "Of payloads.",
+  subscriptions: "Those that stand in the way, at most 100.",
 
   // Events.
   type: "Segments of letters, digits, `_` and `-`, joined by dots, at most 128 characters.",

@@ -12,6 +12,7 @@ export const TenantAnswer = z
     plan: z.enum(["free", "pro", "enterprise"]),
     status: z.enum(["active", "suspended"]),
     endpoint_quota: z.int().nullable(),
+    require_registered_types: z.boolean(),
     suspended_at: time.nullable(),
     created_at: time,
   })
@@ -25,6 +26,7 @@ export function presentTenant(tenant: Tenant): TenantAnswer {
     plan: tenant.plan,
     status: tenant.status,
     endpoint_quota: tenant.endpointQuota,
+    require_registered_types: tenant.requireRegisteredTypes,
     suspended_at: presentTime(tenant.suspendedAt),
     created_at: formatTime(tenant.createdAt),
   };

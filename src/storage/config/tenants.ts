@@ -1,7 +1,7 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Tenant, TenantChanges } from "../../core/model.ts";
-import { apiKey, endpoint, source, subscription, tenant, tenantDirectory } from "../schema.ts";
+import { apiKey, endpoint, eventType, source, subscription, tenant, tenantDirectory } from "../schema.ts";
 import { afterKey, orKeep } from "./statements.ts";
 
 const directoryColumns = {
@@ -44,6 +44,7 @@ const tenantColumns = {
   plan: tenant.plan,
   status: tenant.status,
   endpointQuota: tenant.endpointQuota,
+  requireRegisteredTypes: tenant.requireRegisteredTypes,
   suspendedAt: tenant.suspendedAt,
   shard: tenant.shard,
   createdAt: tenant.createdAt,
@@ -76,7 +77,7 @@ export function createTenantStore(shard: D1Database) {
     /** Null when there is no such tenant. Suspending one that is, or reactivating one that is not, moves no clock. */
     async update(
       id: string,
-      { name, plan, status, endpointQuota }: TenantChanges,
+      { name, plan, status, endpointQuota, requireRegisteredTypes }: TenantChanges,
       now: number,
     ): Promise<Tenant | null> {
       const rows = await db
@@ -86,6 +87,7 @@ export function createTenantStore(shard: D1Database) {
           plan: orKeep(plan, tenant.plan),
           status: orKeep(status, tenant.status),
           endpointQuota: orKeep(endpointQuota, tenant.endpointQuota),
+          requireRegisteredTypes: orKeep(requireRegisteredTypes, tenant.requireRegisteredTypes),
           ...(status === "suspended" && { suspendedAt: sql`coalesce(${tenant.suspendedAt}, ${now})` }),
           ...(status === "active" && {
             suspendedAt: null,
@@ -122,6 +124,7 @@ export function createTenantStore(shard: D1Database) {
           .update(apiKey)
           .set({ revokedAt: now })
           .where(and(eq(apiKey.tenantId, id), isNull(apiKey.revokedAt))),
+        db.delete(eventType).where(eq(eventType.tenantId, id)),
       ]);
       return deleted.length > 0;
     },

@@ -41,7 +41,17 @@ function scene() {
       };
       const isSuspended = suspended.has(known.tenantId);
       const { tenantId, key } = known;
-      return { tenantId, plan: "free", revision, isSuspended, key, sources: [source], subscriptions: [] };
+      return {
+        tenantId,
+        plan: "free",
+        revision,
+        isSuspended,
+        key,
+        sources: [source],
+        subscriptions: [],
+        eventTypes: [],
+        requiresRegistration: false,
+      };
     },
   };
   return {

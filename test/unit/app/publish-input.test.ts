@@ -12,7 +12,7 @@ const MAX_PAYLOAD_BYTES = 10;
 /** With a key of the source given, or an admin's. */
 function publisher(sourceId: string | null): Publisher {
   const config = { tenantId: "ten_a", plan: "free" as const, isSuspended: false, revision: 1 };
-  const matching = { sources: [SHOP, CRM], match: () => [] };
+  const matching = { sources: [SHOP, CRM], match: () => [], types: new Map(), requiresRegistration: false };
   return { ref: { tenantId: "ten_a" }, config: { ...config, ...matching }, sourceId };
 }
 

@@ -80,6 +80,7 @@ beforeEach(async () => {
     plan: "free",
     status: "active",
     endpointQuota: null,
+    requireRegisteredTypes: false,
     suspendedAt: null,
     shard: "0",
     createdAt: 1,

@@ -28,6 +28,7 @@ const ACCEPTED: Operation["answers"] = {
 };
 const PUBLISH_PROBLEMS: Operation["problems"] = [
   "event_type_not_allowed",
+  "event_type_not_registered",
   "tenant_suspended",
   "rate_limited",
   "payload_too_large",
