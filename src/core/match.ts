@@ -1,10 +1,13 @@
 import { compilePattern } from "./event-type.ts";
+import type { RegisteredTypes } from "./registered-types.ts";
 
 /** A living subscription of a living endpoint, as a publish sees it. */
 export interface MatchableSubscription {
   id: string;
   endpointId: string;
   eventTypePattern: string;
+  /** The words of its entitlement. */
+  entitlementScope: string[];
   /** Of the policy that its deliveries get. */
   maxAgeSeconds: number;
   /** Its deliveries are born failed, so that they are on record. */
@@ -26,10 +29,10 @@ export interface MatchedDelivery {
 export type Matcher = (eventType: string) => MatchedDelivery[];
 
 /**
- * Compiles a tenant's subscriptions once. Given oldest first: where several of one endpoint match, the event is
+ * Compiles a tenant's subscriptions once. One that has not the scope that a type requires does not match it. Given oldest first: where several of one endpoint match, the event is
  * delivered once and carries the oldest (contract §7). Answers are kept by type, of which there are few.
  */
-export function createMatcher(subscriptions: MatchableSubscription[]): Matcher {
+export function createMatcher(subscriptions: MatchableSubscription[], types: RegisteredTypes): Matcher {
   const compiled = subscriptions.map((subscription) => ({
     ...subscription,
     matches: compilePattern(subscription.eventTypePattern),
@@ -39,7 +42,13 @@ export function createMatcher(subscriptions: MatchableSubscription[]): Matcher {
   return (eventType) => {
     let matched = known.get(eventType);
     if (!matched) {
-      matched = matchAll(compiled, eventType);
+      const requiredScope = types.get(eventType)?.requiredScope ?? null;
+      matched = chooseAll(
+        compiled.filter(
+          ({ matches, entitlementScope }) =>
+            matches(eventType) && (requiredScope === null || entitlementScope.includes(requiredScope)),
+        ),
+      );
       remembered += 1 + matched.length;
       if (remembered > MAX_REMEMBERED) {
         known.clear();
@@ -54,13 +63,11 @@ export function createMatcher(subscriptions: MatchableSubscription[]): Matcher {
 /** Types and their deliveries: a producer that invents types must not grow the isolate's memory. */
 const MAX_REMEMBERED = 10_000;
 
-function matchAll(
-  subscriptions: (MatchableSubscription & { matches: (type: string) => boolean })[],
-  eventType: string,
-): MatchedDelivery[] {
+/** One delivery an endpoint. */
+function chooseAll(matching: MatchableSubscription[]): MatchedDelivery[] {
   const byEndpoint = new Map<string, MatchedDelivery>();
-  for (const { id, endpointId, maxAgeSeconds, endpointDisabled, lane, matches } of subscriptions) {
-    if (byEndpoint.has(endpointId) || !matches(eventType)) continue;
+  for (const { id, endpointId, maxAgeSeconds, endpointDisabled, lane } of matching) {
+    if (byEndpoint.has(endpointId)) continue;
     byEndpoint.set(endpointId, { endpointId, subscriptionId: id, maxAgeSeconds, endpointDisabled, lane });
   }
   return [...byEndpoint.values()].toSorted((a, b) => (a.endpointId < b.endpointId ? -1 : 1));

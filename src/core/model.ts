@@ -86,6 +86,8 @@ export interface Subscription {
   id: string;
   endpointId: string;
   eventTypePattern: string;
+  /** Words, a space between them; null for none. A type that requires one that is not among them does not match. */
+  entitlementScope: string | null;
   /** The override as it was given; null leaves the endpoint's policy alone. */
   retryPolicy: RetryPolicyInput | null;
   /** It matches nothing while this is set. */

@@ -15,7 +15,6 @@ const ENDPOINT_FIELDS: [field: string, value: unknown][] = [["payload_format", "
 const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
   ["filter", "payload.total > 10"],
   ["schema_version", 2],
-  ["entitlement_scope", "orders.read"],
   ["event_type_pattern", "hooklane.endpoint.enabled"],
 ];
 

@@ -165,14 +165,15 @@ async function findSigner(deps: VerifySignedDeps, ref: SignerRef, config: Publis
 }
 
 function compileConfig(rows: ConfigRows): PublishConfig {
+  const types = collectTypes(rows.eventTypes);
   return {
     tenantId: rows.tenantId,
     plan: rows.plan,
     isSuspended: rows.isSuspended,
     revision: rows.revision,
-    types: collectTypes(rows.eventTypes),
+    types,
     requiresRegistration: rows.requiresRegistration,
-    match: createMatcher(rows.subscriptions),
+    match: createMatcher(rows.subscriptions, types),
     sources: rows.sources.map(({ id, name, allowedEventTypes, keys }) => {
       const patterns = allowedEventTypes.map(compilePattern);
       return { id, name, keys, allows: (eventType) => patterns.some((matches) => matches(eventType)) };

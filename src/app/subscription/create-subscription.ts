@@ -7,7 +7,7 @@ import { EventTypePattern } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import { EntitlementScope, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
 
 export const CreateSubscriptionInput = z.strictObject({
   endpoint_id: z.string(),
@@ -15,7 +15,7 @@ export const CreateSubscriptionInput = z.strictObject({
   retry_policy: RetryPolicyInput.nullish(),
   schema_version: notSupported(),
   filter: notSupported(),
-  entitlement_scope: notSupported(),
+  entitlement_scope: EntitlementScope.nullish(),
 });
 export type CreateSubscriptionInput = z.infer<typeof CreateSubscriptionInput>;
 
@@ -30,6 +30,7 @@ export async function createSubscription(
     id: createId("sub", deps.randomBytes(10)),
     endpointId: input.endpoint_id,
     eventTypePattern: input.event_type_pattern,
+    entitlementScope: input.entitlement_scope ?? null,
     retryPolicy: input.retry_policy ?? null,
     disabledAt: null,
     lastDisabledAt: null,

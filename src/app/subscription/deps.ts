@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { ENTITLEMENT_SCOPE } from "../../core/grammar.ts";
 import type { Endpoint, PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
 import { mergeRetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
 import type { Runtime } from "../runtime.ts";
@@ -20,7 +22,7 @@ export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
     update(
       tenantId: string,
       from: Subscription,
-      to: Pick<Subscription, "eventTypePattern" | "retryPolicy">,
+      to: Pick<Subscription, "eventTypePattern" | "entitlementScope" | "retryPolicy">,
       policies: SubscriptionPolicies,
     ): Promise<boolean>;
     /** Null when there is no such subscription; one that is disabled already stays as it is. */
@@ -29,6 +31,15 @@ export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
     delete(tenantId: string, id: string, now: number): Promise<boolean>;
   };
 }
+
+/** Words that types may require, as OAuth writes scopes. */
+export const EntitlementScope = z
+  .string()
+  .regex(
+    ENTITLEMENT_SCOPE,
+    "must be words of 1 to 128 visible ASCII characters, without quotes and backslashes, with one space between them, " +
+      "at most 1024 characters in all",
+  );
 
 /** The policy a subscription's deliveries get, with the endpoint's, which it was computed from. */
 export function subscriptionPolicies(endpoint: Endpoint, override: RetryPolicyInput | null): SubscriptionPolicies {

@@ -6,14 +6,14 @@ import { EventTypePattern } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import { EntitlementScope, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
 
 export const UpdateSubscriptionInput = z.strictObject({
   event_type_pattern: EventTypePattern.optional(),
   retry_policy: RetryPolicyInput.nullish(),
   schema_version: notSupported(),
   filter: notSupported(),
-  entitlement_scope: notSupported(),
+  entitlement_scope: EntitlementScope.nullish(),
 });
 export type UpdateSubscriptionInput = z.infer<typeof UpdateSubscriptionInput>;
 
@@ -34,6 +34,7 @@ export async function updateSubscription(
     const changed: Subscription = {
       ...present,
       eventTypePattern: input.event_type_pattern ?? present.eventTypePattern,
+      entitlementScope: input.entitlement_scope === undefined ? present.entitlementScope : input.entitlement_scope,
       retryPolicy: changeOverride(present.retryPolicy, input.retry_policy),
     };
     const policies = subscriptionPolicies(endpoint, changed.retryPolicy);

@@ -106,7 +106,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   event_type_pattern:
     "`*` alone matches all types; else `*` is one segment, and as the last segment one or more. Operational events are matched by patterns that begin with `hooklane.` only.",
   filter: "Null so far.",
-  entitlement_scope: "Null so far.",
+  entitlement_scope:
+    "Words, a space between them. A type whose `required_scope` is not among them does not match; null: none.",
   "Subscription.schema_version": "Null so far: any version.",
   "Subscription.retry_policy": "The parts that override the endpoint's policy, as they were given.",
 

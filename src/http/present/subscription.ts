@@ -33,7 +33,7 @@ export function presentSubscription(subscription: Subscription): SubscriptionAns
     event_type_pattern: subscription.eventTypePattern,
     filter: null,
     schema_version: null,
-    entitlement_scope: null,
+    entitlement_scope: subscription.entitlementScope,
     retry_policy: subscription.retryPolicy,
     disabled_at: presentTime(subscription.disabledAt),
     last_disabled_at: presentTime(subscription.lastDisabledAt),

@@ -11,6 +11,7 @@ const columns = {
   id: subscription.id,
   endpointId: subscription.endpointId,
   eventTypePattern: subscription.eventTypePattern,
+  entitlementScope: subscription.entitlementScope,
   retryPolicy: subscription.retryPolicy,
   disabledAt: subscription.disabledAt,
   lastDisabledAt: subscription.lastDisabledAt,
@@ -99,7 +100,7 @@ export function createSubscriptionStore(d1: D1Database) {
     async update(
       tenantId: string,
       from: Subscription,
-      to: Pick<Subscription, "eventTypePattern" | "retryPolicy">,
+      to: Pick<Subscription, "eventTypePattern" | "entitlementScope" | "retryPolicy">,
       policies: SubscriptionPolicies,
     ): Promise<boolean> {
       const seen = await toRetryPolicyRow(policies.endpoint);
@@ -111,6 +112,7 @@ export function createSubscriptionStore(d1: D1Database) {
           .update(subscription)
           .set({
             eventTypePattern: to.eventTypePattern,
+            entitlementScope: to.entitlementScope,
             retryPolicy: toText(to.retryPolicy),
             retryPolicyId: effective?.id ?? null,
           })
@@ -118,6 +120,7 @@ export function createSubscriptionStore(d1: D1Database) {
             and(
               isLiving(tenantId, from.id),
               eq(subscription.eventTypePattern, from.eventTypePattern),
+              sql`${subscription.entitlementScope} is ${from.entitlementScope}`,
               sql`${subscription.retryPolicy} is ${toText(from.retryPolicy)}`,
               sql`${subscription.disabledAt} is ${from.disabledAt}`,
               endpointHasPolicy(tenantId, from.endpointId, seen.id),

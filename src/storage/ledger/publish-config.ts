@@ -1,3 +1,4 @@
+import { toWords } from "../../core/grammar.ts";
 import type { MatchableSubscription } from "../../core/match.ts";
 import type { SourceKeys } from "../../core/model.ts";
 import type { RegisteredVersion } from "../../core/registered-types.ts";
@@ -47,7 +48,7 @@ export function createPublishConfigLedger(db: D1Database) {
           .bind(bound),
         db
           .prepare(
-            `select s.id, s.endpoint_id, s.event_type_pattern,
+            `select s.id, s.endpoint_id, s.event_type_pattern, s.entitlement_scope,
                     json_extract(p.policy, '$.max_age_seconds') as max_age_seconds,
                     e.disabled_at is not null as endpoint_disabled, e.route, e.lane_generation
              from subscription s
@@ -91,6 +92,7 @@ export function createPublishConfigLedger(db: D1Database) {
           id: subscription["id"] as string,
           endpointId: subscription["endpoint_id"] as string,
           eventTypePattern: subscription["event_type_pattern"] as string,
+          entitlementScope: toWords(subscription["entitlement_scope"] as string | null),
           maxAgeSeconds: subscription["max_age_seconds"] as number,
           endpointDisabled: subscription["endpoint_disabled"] === 1,
           lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,

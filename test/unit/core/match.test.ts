@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compilePattern } from "../../../src/core/event-type.ts";
+import { collectTypes, type RegisteredTypes } from "../../../src/core/registered-types.ts";
 import { createMatcher, type MatchableSubscription } from "../../../src/core/match.ts";
 
 const SEED = { seed: 20_271, numRuns: 300 };
@@ -14,6 +15,7 @@ const subscriptionLists = fc
     fc.record({
       endpointId: fc.constantFrom("ep_a", "ep_b", "ep_c", "ep_d"),
       eventTypePattern: patterns,
+      entitlementScope: fc.constantFrom<string[]>([], ["orders"], ["users", "orders"], ["orders.all"]),
       maxAgeSeconds: fc.integer({ min: 1, max: 9 }),
       endpointDisabled: fc.boolean(),
       lane: fc.constantFrom(null, { generation: 1 }),
@@ -22,11 +24,26 @@ const subscriptionLists = fc
   )
   .map((list): MatchableSubscription[] => list.map((fields, n) => ({ id: `sub_${n}`, ...fields })));
 
+const NO_TYPES: RegisteredTypes = new Map();
+
+/** Types whose one version is live, with what they require. */
+const requiring = (scopes: Record<string, string | null>): RegisteredTypes =>
+  collectTypes(
+    Object.entries(scopes).map(([name, requiredScope]) => ({
+      name,
+      requiredScope,
+      schemaVersion: 1,
+      jsonSchema: null,
+      isRetired: false,
+    })),
+  );
+
 function subscription(over: Partial<MatchableSubscription>): MatchableSubscription {
   return {
     id: "sub_1",
     endpointId: "ep_a",
     eventTypePattern: "*",
+    entitlementScope: [],
     maxAgeSeconds: 60,
     endpointDisabled: false,
     lane: null,
@@ -37,7 +54,7 @@ function subscription(over: Partial<MatchableSubscription>): MatchableSubscripti
 test("an endpoint gets one delivery if any of its subscriptions match, and none otherwise", () => {
   fc.assert(
     fc.property(subscriptionLists, types, (subscriptions, type) => {
-      const owed = createMatcher(subscriptions)(type).map(({ endpointId }) => endpointId);
+      const owed = createMatcher(subscriptions, NO_TYPES)(type).map(({ endpointId }) => endpointId);
       const matching = subscriptions.filter(({ eventTypePattern }) => compilePattern(eventTypePattern)(type));
       expect(owed).toEqual([...new Set(matching.map(({ endpointId }) => endpointId))].toSorted());
     }),
@@ -48,7 +65,7 @@ test("an endpoint gets one delivery if any of its subscriptions match, and none 
 test("a delivery carries the oldest subscription that matches, with that one's window and its endpoint's state", () => {
   fc.assert(
     fc.property(subscriptionLists, types, (subscriptions, type) => {
-      for (const delivery of createMatcher(subscriptions)(type)) {
+      for (const delivery of createMatcher(subscriptions, NO_TYPES)(type)) {
         const oldest = subscriptions.find(
           ({ endpointId, eventTypePattern }) =>
             endpointId === delivery.endpointId && compilePattern(eventTypePattern)(type),
@@ -62,18 +79,21 @@ test("a delivery carries the oldest subscription that matches, with that one's w
 });
 
 test("an older subscription that does not match leaves the place to a younger one that does", () => {
-  const match = createMatcher([
-    subscription({ id: "sub_1", eventTypePattern: "user.*" }),
-    subscription({ id: "sub_2", eventTypePattern: "order.*", maxAgeSeconds: 7 }),
-  ]);
+  const match = createMatcher(
+    [
+      subscription({ id: "sub_1", eventTypePattern: "user.*" }),
+      subscription({ id: "sub_2", eventTypePattern: "order.*", maxAgeSeconds: 7 }),
+    ],
+    NO_TYPES,
+  );
   expect(match("order.paid")).toMatchObject([{ subscriptionId: "sub_2", maxAgeSeconds: 7 }]);
 });
 
 test("asking again gives the same deliveries, whichever types were asked for between", () => {
   fc.assert(
     fc.property(subscriptionLists, fc.array(types, { minLength: 2, maxLength: 10 }), (subscriptions, asked) => {
-      const match = createMatcher(subscriptions);
-      for (const type of asked) expect(match(type)).toEqual(createMatcher(subscriptions)(type));
+      const match = createMatcher(subscriptions, NO_TYPES);
+      for (const type of asked) expect(match(type)).toEqual(createMatcher(subscriptions, NO_TYPES)(type));
     }),
     SEED,
   );
@@ -81,7 +101,7 @@ test("asking again gives the same deliveries, whichever types were asked for bet
 
 test("answers are kept by type, and a producer that invents types does not make them grow past ten thousand entries", () => {
   const endpoints = Array.from({ length: 99 }, (_, n) => subscription({ id: `sub_${n}`, endpointId: `ep_${n}` }));
-  const match = createMatcher(endpoints);
+  const match = createMatcher(endpoints, NO_TYPES);
   const first = match("kept.type");
   // A type and its 99 deliveries are a hundred entries.
   for (let n = 0; n < 99; n++) match(`invented.type_${n}`);
@@ -89,4 +109,22 @@ test("answers are kept by type, and a producer that invents types does not make 
   match("invented.one_more");
   expect(match("kept.type")).not.toBe(first);
   expect(match("kept.type")).toEqual(first);
+});
+
+test("a type that requires a scope goes to subscriptions that have it as a word, and to nobody else", () => {
+  fc.assert(
+    fc.property(
+      subscriptionLists,
+      types,
+      fc.constantFrom("orders", "users", "order", null),
+      (subscriptions, type, scope) => {
+        const entitled = subscriptions.filter(
+          ({ entitlementScope }) => scope === null || entitlementScope.includes(scope),
+        );
+        const matched = createMatcher(subscriptions, requiring({ [type]: scope, "other.type": "nobody" }))(type);
+        expect(matched).toEqual(createMatcher(entitled, NO_TYPES)(type));
+      },
+    ),
+    SEED,
+  );
 });

@@ -52,6 +52,7 @@ const SUBSCRIPTION: Subscription = {
   id: "sub_1",
   endpointId: "ep_1",
   eventTypePattern: "*",
+  entitlementScope: null,
   retryPolicy: { max_attempts: 2 },
   disabledAt: null,
   lastDisabledAt: null,
