@@ -25,6 +25,8 @@ export type ErrorCode =
   | "held"
   | "not_blocked"
   | "payload_erased"
+  | "version_not_published"
+  | "version_retired"
   | "rotation_in_progress"
   | "payload_too_large"
   | "uri_too_long"

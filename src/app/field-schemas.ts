@@ -20,6 +20,9 @@ export const EventTypeName = z
   })
   .meta({ pattern: EVENT_TYPE_REGEX, maxLength: 128 });
 
+/** Of a payload. */
+export const SchemaVersion = z.int().min(1).max(2_147_483_647);
+
 const MALFORMED_PATTERN = "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters";
 
 /** A pattern of event types, in the grammar of `core/event-type`. */

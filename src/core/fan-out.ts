@@ -1,3 +1,4 @@
+import type { VersionFault } from "./choose-version.ts";
 import type { MatchedDelivery } from "./match.ts";
 
 /** Deliveries of one event that its commit writes, whatever they are. */
@@ -13,11 +14,25 @@ export interface FanOut {
   parts: MatchedDelivery[][];
 }
 
-/** Where a part of the rest stands, and its `[endpoint id, subscription id]` pairs. */
+/** Where a part of the rest stands, and what of each delivery is to be kept until it is a row. */
 export interface FanOutPart {
   eventId: string;
   part: number;
-  deliveries: [endpointId: string, subscriptionId: string][];
+  deliveries: OwedDelivery[];
+}
+
+/** With a fault, it is born failed. */
+export type OwedDelivery = [
+  endpointId: string,
+  subscriptionId: string,
+  schemaVersion: number,
+  versionFault?: VersionFault,
+];
+
+export function toOwed({ endpointId, subscriptionId, schemaVersion, versionFault }: MatchedDelivery): OwedDelivery {
+  return versionFault === null
+    ? [endpointId, subscriptionId, schemaVersion]
+    : [endpointId, subscriptionId, schemaVersion, versionFault];
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
 import type { StoredHeader } from "./endpoint-headers.ts";
+import type { EventVariant } from "./event-variants.ts";
 import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
 
 export interface Tenant {
@@ -88,6 +89,8 @@ export interface Subscription {
   eventTypePattern: string;
   /** Words, a space between them; null for none. A type that requires one that is not among them does not match. */
   entitlementScope: string | null;
+  /** The version it asks for; null for the newest that an event carries. */
+  schemaVersion: number | null;
   /** The override as it was given; null leaves the endpoint's policy alone. */
   retryPolicy: RetryPolicyInput | null;
   /** It matches nothing while this is set. */
@@ -140,6 +143,8 @@ export interface Event {
   hopCount: number;
   /** Since when its bytes are gone for good; null while they are kept. */
   payloadErasedAt: number | null;
+  /** The payload in further versions, lowest first. */
+  variants: EventVariant[];
 }
 
 export const DELIVERY_STATUSES = [
@@ -158,6 +163,8 @@ export interface Delivery {
   endpointId: string;
   replayNo: number;
   subscriptionId: string;
+  /** Of the payload that it carries, or that was asked for and could not be had. */
+  schemaVersion: number;
   status: DeliveryStatus;
   attemptCount: number;
   /** As it was when the delivery was made. */

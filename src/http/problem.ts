@@ -30,6 +30,8 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   not_blocked: { status: 409, title: "Not a blocked head" },
   held: { status: 409, title: "Delivery held" },
   payload_erased: { status: 409, title: "Payload erased" },
+  version_not_published: { status: 409, title: "Version not published" },
+  version_retired: { status: 409, title: "Version retired" },
   rotation_in_progress: { status: 409, title: "Rotation in progress" },
   payload_too_large: { status: 413, title: "Payload too large" },
   request_too_large: { status: 413, title: "Request too large" },

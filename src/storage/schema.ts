@@ -247,6 +247,7 @@ export const event = sqliteTable(
     deliveryCount: integer("delivery_count").notNull().default(0),
     hopCount: integer("hop_count").notNull().default(0),
     payloadErasedAt: integer("payload_erased_at"),
+    variants: text("variants"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
@@ -303,6 +304,7 @@ export const delivery = sqliteTable(
     filterMatchSteps: integer("filter_match_steps"),
     relayRegion: text("relay_region"),
     expiresAt: integer("expires_at").notNull(),
+    schemaVersion: integer("schema_version"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.eventId, t.endpointId, t.replayNo] }),

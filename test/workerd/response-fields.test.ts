@@ -22,11 +22,11 @@ const FIELDS = {
   publishedDelivery: "endpoint_id id status subscription_id",
   event:
     "cause_event_id content_encoding content_type created_at delivery_count dispatched_at expires_at id idempotency_key " +
-    "occurred_at ordering_key payload_erased_at payload_ref payload_sha256 payload_size relay_region relayed_at schema_version source_id type",
+    "occurred_at ordering_key payload_erased_at payload_ref payload_sha256 payload_size relay_region relayed_at schema_version source_id type variants",
   delivery:
     "attempt_count attempts created_at endpoint_id event_id expires_at filter_match_ms filter_match_steps final_outcome id " +
     "idempotency_key last_attempt_at last_error_class last_status_code next_attempt_at relay_region replay_of replayed_as " +
-    "retry_policy scheduled_at status subscription_id terminal_at",
+    "retry_policy scheduled_at schema_version status subscription_id terminal_at",
   attempt:
     "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
     "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",

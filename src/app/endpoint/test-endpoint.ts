@@ -109,6 +109,7 @@ async function testEvent(
     dispatchedAt: now,
     deliveryCount: 1,
     payloadErasedAt: null,
+    variants: [],
   };
 }
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { EventType } from "../../core/model.ts";
 import { AppError, notFound, quotaExceeded } from "../app-error.ts";
-import { EventTypeName } from "../field-schemas.ts";
+import { EventTypeName, SchemaVersion } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
-import { JsonSchemaInput, SchemaVersion, ScopeWord, type EventTypeDeps } from "./deps.ts";
+import { JsonSchemaInput, ScopeWord, type EventTypeDeps } from "./deps.ts";
 
 export const CreateEventTypeInput = z.strictObject({
   name: EventTypeName,

@@ -40,8 +40,6 @@ export const ScopeWord = z
   .string()
   .regex(SCOPE_WORD, "must be one word of 1 to 128 visible ASCII characters, without quotes and backslashes");
 
-export const SchemaVersion = z.int().min(1).max(2_147_483_647);
-
 /** A JSON Schema that this relay can hold payloads to. */
 export const JsonSchemaInput = z
   .unknown()

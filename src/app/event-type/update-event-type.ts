@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { EventType, PinnedSubscription } from "../../core/model.ts";
 import { AppError, invalidField, notFound, quotaExceeded } from "../app-error.ts";
+import { SchemaVersion } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { JsonSchemaInput, SchemaVersion, ScopeWord, type EventTypeDeps } from "./deps.ts";
+import { JsonSchemaInput, ScopeWord, type EventTypeDeps } from "./deps.ts";
 import { getEventType } from "./read-event-type.ts";
 
 export const UpdateEventTypeInput = z.strictObject({

@@ -1,5 +1,7 @@
 import { concatBytes } from "../../core/bytes.ts";
-import { splitFanOut, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
+import type { VersionChoice } from "../../core/choose-version.ts";
+import { storedSize, type EventVariant } from "../../core/event-variants.ts";
+import { splitFanOut, toOwed, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
 import type { MatchedDelivery } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
@@ -13,6 +15,13 @@ import { orRefusal } from "./refusals.ts";
 /** Deliveries that one request may owe: what one atomic commit bears, if all of them go through lanes. */
 const MAX_DELIVERIES_PER_REQUEST = 25_000;
 
+/** A delivery that commits with its event. */
+export interface PlannedDelivery extends VersionChoice {
+  eventId: string;
+  endpointId: string;
+  subscriptionId: string;
+}
+
 /** What one commit would make of a request, by the configuration it was planned with. */
 export interface Plan {
   tenantId: string;
@@ -22,12 +31,18 @@ export interface Plan {
   /** One an event. */
   fanOuts: FanOut[];
   /** Of all events, those that commit with them, and the rest. */
-  deliveries: { eventId: string; endpointId: string; subscriptionId: string }[];
+  deliveries: PlannedDelivery[];
   parts: FanOutPart[];
   /** Where each event's answer goes. */
   positions: number[];
   /** One a given item; those of events are filled by the commit. */
   results: (Accepted | AppError)[];
+}
+
+/** SHA-256 in hex, of an item's payload and its variants' as they were given. */
+export interface PayloadHashes {
+  payload: string;
+  variants: string[];
 }
 
 /** Checks each item on its own. Throws `fan_out_too_large`. */
@@ -36,7 +51,7 @@ export function planPublish(
   publisher: Publisher,
   items: (PublishItem | AppError)[],
   ids: string[],
-  hashes: string[],
+  hashes: PayloadHashes[],
   intake: Pick<Event, "relayRegion" | "hopCount">,
   now: number,
   round: number,
@@ -52,7 +67,10 @@ export function planPublish(
   for (const [index, item] of items.entries()) {
     const fields = item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes));
     if (item instanceof AppError || fields instanceof AppError) results[index] = fields as AppError;
-    else checked.push({ item, index, fields, matched: match(fields.input.type) });
+    else {
+      const versions = [fields.schemaVersion, ...fields.variants.map(({ schemaVersion }) => schemaVersion)];
+      checked.push({ item, index, fields, matched: match(fields.input.type, versions) });
+    }
   }
 
   const count = checked.reduce((sum, { matched }) => sum + matched.length, 0);
@@ -71,18 +89,24 @@ export function planPublish(
 
   const fanOuts = checked.map(({ matched }) => splitFanOut(matched, SHOWN_DELIVERIES));
   let offset = 0;
-  const events = checked.map(({ item, index, matched, fields: { input, source } }, position): Event => {
+  const events = checked.map(({ item, index, matched, fields }, position): Event => {
+    const { input, source, schemaVersion } = fields;
     const payloadRef = joinPayloadRef(objectKey, offset);
-    offset += item.payload.length;
+    const variants = fields.variants.map((variant): EventVariant => ({
+      schemaVersion: variant.schemaVersion,
+      payloadSize: variant.payload.length,
+      payloadSha256: hashes[index]!.variants[variant.index]!,
+    }));
+    offset += storedSize({ payloadSize: item.payload.length, variants });
     return {
       id: ids[index]!,
       sourceId: source.id,
       type: input.type,
-      schemaVersion: input.schema_version ?? 1,
+      schemaVersion,
       orderingKey: input.ordering_key ?? null,
       idempotencyKey: input.idempotency_key ?? null,
       payloadRef,
-      payloadSha256: hashes[index]!,
+      payloadSha256: hashes[index]!.payload,
       payloadSize: item.payload.length,
       payloadIsJson: item.payloadIsJson,
       contentType: item.contentType,
@@ -95,22 +119,31 @@ export function planPublish(
       deliveryCount: matched.length,
       ...intake,
       payloadErasedAt: null,
+      variants,
     };
   });
   return {
     tenantId,
     objectKey,
-    bytes: concatBytes(checked.map(({ item }) => item.payload)),
+    bytes: concatBytes(
+      checked.flatMap(({ item, fields }) => [item.payload, ...fields.variants.map(({ payload }) => payload)]),
+    ),
     events,
     fanOuts,
     deliveries: events.flatMap(({ id: eventId }, i) =>
-      fanOuts[i]!.atOnce.map(({ endpointId, subscriptionId }) => ({ eventId, endpointId, subscriptionId })),
+      fanOuts[i]!.atOnce.map(({ endpointId, subscriptionId, schemaVersion, versionFault }) => ({
+        eventId,
+        endpointId,
+        subscriptionId,
+        schemaVersion,
+        versionFault,
+      })),
     ),
     parts: events.flatMap(({ id: eventId }, i) =>
       fanOuts[i]!.parts.map((part, number) => ({
         eventId,
         part: number,
-        deliveries: part.map(({ endpointId, subscriptionId }): [string, string] => [endpointId, subscriptionId]),
+        deliveries: part.map(toOwed),
       })),
     ),
     positions: checked.map(({ index }) => index),

@@ -6,7 +6,7 @@ import { AppError } from "../app-error.ts";
 import { retrying } from "../retrying.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Accepted } from "./accepted.ts";
-import { planPublish, type Plan } from "./plan-publish.ts";
+import { planPublish, type Plan, type PlannedDelivery } from "./plan-publish.ts";
 import { reloadPublisher, type PublishConfig, type Publisher, type PublishConfigDeps } from "./publish-config.ts";
 import type { PublishItem } from "./publish-input.ts";
 import { orRefusal, orUnavailable } from "./refusals.ts";
@@ -20,7 +20,7 @@ export interface PublishDeps extends PublishConfigDeps, SettleDeps, Pick<Runtime
     tenantId: string,
     revision: number,
     events: Event[],
-    deliveries: { eventId: string; endpointId: string; subscriptionId: string }[],
+    deliveries: PlannedDelivery[],
     now: number,
     parts: FanOutPart[],
   ): Promise<{ stale: true } | { stale: false; holders: KeyHolder[] }>;
@@ -45,7 +45,14 @@ export async function publishEvents(
   const now = deps.now();
   const ids = createEventIds(now, deps.randomBytes(10), items.length);
   const hashes = await Promise.all(
-    items.map(async (item) => (item instanceof AppError ? "" : sha256Hex(item.payload))),
+    items.map(async (item) => {
+      if (item instanceof AppError) return { payload: "", variants: [] };
+      const variants = item.variants ?? [];
+      return {
+        payload: await sha256Hex(item.payload),
+        variants: await Promise.all(variants.map(({ payload }) => (payload ? sha256Hex(payload) : ""))),
+      };
+    }),
   );
 
   let current = publisher;

@@ -1,19 +1,20 @@
 import { z } from "zod";
 import { createId } from "../../core/ids.ts";
-import type { Subscription } from "../../core/model.ts";
+import type { EventType, Subscription } from "../../core/model.ts";
+import { defaultPin, isPinRetired } from "../../core/subscription-pin.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { invalidField, quotaExceeded } from "../app-error.ts";
-import { EventTypePattern } from "../field-schemas.ts";
+import { EventTypePattern, SchemaVersion } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { EntitlementScope, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import { EntitlementScope, findItsType, retiredPin, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
 
 export const CreateSubscriptionInput = z.strictObject({
   endpoint_id: z.string(),
   event_type_pattern: EventTypePattern,
   retry_policy: RetryPolicyInput.nullish(),
-  schema_version: notSupported(),
+  schema_version: SchemaVersion.nullish(),
   filter: notSupported(),
   entitlement_scope: EntitlementScope.nullish(),
 });
@@ -26,11 +27,12 @@ export async function createSubscription(
 ): Promise<Subscription> {
   requireAdmin(principal);
   const input = parseInput(CreateSubscriptionInput, body);
-  const subscription: Subscription = {
+  const made: Subscription = {
     id: createId("sub", deps.randomBytes(10)),
     endpointId: input.endpoint_id,
     eventTypePattern: input.event_type_pattern,
     entitlementScope: input.entitlement_scope ?? null,
+    schemaVersion: input.schema_version ?? null,
     retryPolicy: input.retry_policy ?? null,
     disabledAt: null,
     lastDisabledAt: null,
@@ -39,9 +41,24 @@ export async function createSubscription(
   return untilFresh(async () => {
     const endpoint = await deps.endpoints.find(principal.tenantId, input.endpoint_id);
     if (!endpoint) throw invalidField("endpoint_id", "no such endpoint");
+    const eventType = await findItsType(deps, principal.tenantId, made);
+    const subscription = input.schema_version === undefined ? withDefaultPin(made, eventType) : made;
+    if (isPinRetired(subscription, eventType)) throw retiredPin(subscription);
     const policies = subscriptionPolicies(endpoint, subscription.retryPolicy);
     const stored = await deps.subscriptions.insert(principal.tenantId, subscription, policies);
     if (stored === "full") throw quotaExceeded("subscriptions");
     return stored === "stored" ? subscription : null;
   });
+}
+
+function withDefaultPin(subscription: Subscription, eventType: EventType | null): Subscription {
+  const { eventTypePattern } = subscription;
+  const schemaVersion = defaultPin(eventTypePattern, eventType);
+  if (schemaVersion === "no_live_version") {
+    throw invalidField(
+      "schema_version",
+      `every registered version of ${eventTypePattern} is retired: say which is meant`,
+    );
+  }
+  return { ...subscription, schemaVersion };
 }

@@ -1,13 +1,24 @@
 import { z } from "zod";
 import { ENTITLEMENT_SCOPE } from "../../core/grammar.ts";
-import type { Endpoint, PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
+import type { Endpoint, EventType, PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
 import { mergeRetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
+import { invalidField, type AppError } from "../app-error.ts";
 import type { Runtime } from "../runtime.ts";
+
+/** What a change may touch. */
+export type SubscriptionChanges = Pick<
+  Subscription,
+  "eventTypePattern" | "entitlementScope" | "schemaVersion" | "retryPolicy"
+>;
 
 export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
+  eventTypes: { find(tenantId: string, name: string): Promise<EventType | null> };
   subscriptions: {
-    /** `stale` when the endpoint is not as `policies` says, `full` when the tenant has all it may have. */
+    /**
+     * `stale` when the endpoint is not as `policies` says, or the version asked for is retired; `full` when the tenant has all
+     * it may have.
+     */
     insert(
       tenantId: string,
       subscription: Subscription,
@@ -18,11 +29,11 @@ export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
       tenantId: string,
       request: PageRequest & { endpointId: string | null; disabledAfter: number | null },
     ): Promise<Subscription[]>;
-    /** False when subscription or endpoint are not as `from` and `policies` say. */
+    /** False when subscription or endpoint are not as `from` and `policies` say, or the version newly asked for is retired. */
     update(
       tenantId: string,
       from: Subscription,
-      to: Pick<Subscription, "eventTypePattern" | "entitlementScope" | "retryPolicy">,
+      to: SubscriptionChanges,
       policies: SubscriptionPolicies,
     ): Promise<boolean>;
     /** Null when there is no such subscription; one that is disabled already stays as it is. */
@@ -40,6 +51,19 @@ export const EntitlementScope = z
     "must be words of 1 to 128 visible ASCII characters, without quotes and backslashes, with one space between them, " +
       "at most 1024 characters in all",
   );
+
+/** The type that a subscription is to, where it is to one that is registered. */
+export async function findItsType(
+  { eventTypes }: Pick<SubscriptionDeps, "eventTypes">,
+  tenantId: string,
+  { eventTypePattern }: Pick<Subscription, "eventTypePattern">,
+): Promise<EventType | null> {
+  return eventTypePattern.includes("*") ? null : eventTypes.find(tenantId, eventTypePattern);
+}
+
+export function retiredPin({ eventTypePattern, schemaVersion }: Subscription): AppError {
+  return invalidField("schema_version", `version ${schemaVersion} of ${eventTypePattern} is retired`);
+}
 
 /** The policy a subscription's deliveries get, with the endpoint's, which it was computed from. */
 export function subscriptionPolicies(endpoint: Endpoint, override: RetryPolicyInput | null): SubscriptionPolicies {

@@ -1,17 +1,18 @@
 import { z } from "zod";
 import type { Subscription } from "../../core/model.ts";
+import { isPinRetired } from "../../core/subscription-pin.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { notFound } from "../app-error.ts";
-import { EventTypePattern } from "../field-schemas.ts";
+import { EventTypePattern, SchemaVersion } from "../field-schemas.ts";
 import { notSupported, parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { EntitlementScope, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import { EntitlementScope, findItsType, retiredPin, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
 
 export const UpdateSubscriptionInput = z.strictObject({
   event_type_pattern: EventTypePattern.optional(),
   retry_policy: RetryPolicyInput.nullish(),
-  schema_version: notSupported(),
+  schema_version: SchemaVersion.nullish(),
   filter: notSupported(),
   entitlement_scope: EntitlementScope.nullish(),
 });
@@ -35,8 +36,12 @@ export async function updateSubscription(
       ...present,
       eventTypePattern: input.event_type_pattern ?? present.eventTypePattern,
       entitlementScope: input.entitlement_scope === undefined ? present.entitlementScope : input.entitlement_scope,
+      schemaVersion: input.schema_version === undefined ? present.schemaVersion : input.schema_version,
       retryPolicy: changeOverride(present.retryPolicy, input.retry_policy),
     };
+    const isAnew =
+      changed.eventTypePattern !== present.eventTypePattern || changed.schemaVersion !== present.schemaVersion;
+    if (isAnew && isPinRetired(changed, await findItsType(deps, tenantId, changed))) throw retiredPin(changed);
     const policies = subscriptionPolicies(endpoint, changed.retryPolicy);
     return (await deps.subscriptions.update(tenantId, present, changed, policies)) ? changed : null;
   });

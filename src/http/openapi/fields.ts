@@ -108,7 +108,14 @@ export const FIELDS: Readonly<Record<string, string>> = {
   filter: "Null so far.",
   entitlement_scope:
     "Words, a space between them. A type whose `required_scope` is not among them does not match; null: none.",
-  "Subscription.schema_version": "Null so far: any version.",
+  "Subscription.schema_version": "The version it gets; null: the newest that an event carries.",
+  "CreateSubscription.schema_version":
+    "The version it gets; null: the newest that an event carries. Of one type, unless given, its newest that is registered; else null.",
+  "UpdateSubscription.schema_version": "The version it gets; null: the newest that an event carries.",
+  "Delivery.schema_version":
+    "Of the payload it carries; of one born failed for its version, the one that was asked for.",
+  "DeliveryWithAttempts.schema_version":
+    "Of the payload it carries; of one born failed for its version, the one that was asked for.",
   "Subscription.retry_policy": "The parts that override the endpoint's policy, as they were given.",
 
   // Event types.
@@ -131,6 +138,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   source: "Id or name of the source. Needed with an admin key; a publish key has its own.",
   occurred_at: "When it happened; the moment of acceptance unless given.",
   schema_version: "Of the payload; 1 unless given.",
+  variants: "The same payload in further versions: what those get who ask for them. At most four.",
+  "PublishVariant.schema_version":
+    "Of this payload: another than the event's own and than those of its other variants.",
+  "EventVariant.schema_version": "Of this payload.",
   idempotency_key: "Publishing again with the same key delivers nothing again. 1 to 256 visible ASCII characters.",
   ordering_key: "What `keyed` endpoints order by. 1 to 256 visible ASCII characters.",
   cause_event_id: "The event that caused this one; it need not exist.",

@@ -5,6 +5,10 @@ import { presentTime } from "./time.ts";
 import { ANSWERS } from "../openapi/registries.ts";
 import { id, sha256, time } from "./fields.ts";
 
+const EventVariantAnswer = z
+  .object({ schema_version: z.int(), payload_sha256: sha256, payload_size: z.int() })
+  .register(ANSWERS, { id: "EventVariant" });
+
 export const EventAnswer = z
   .object({
     id: id("evt"),
@@ -27,6 +31,7 @@ export const EventAnswer = z
     dispatched_at: time.nullable(),
     delivery_count: z.int(),
     payload_erased_at: time.nullable(),
+    variants: z.array(EventVariantAnswer),
   })
   .register(ANSWERS, { id: "Event" });
 type EventAnswer = z.infer<typeof EventAnswer>;
@@ -53,5 +58,10 @@ export function presentEvent(event: Event): EventAnswer {
     expires_at: formatTime(event.expiresAt),
     dispatched_at: presentTime(event.dispatchedAt),
     delivery_count: event.deliveryCount,
+    variants: event.variants.map(({ schemaVersion, payloadSha256, payloadSize }) => ({
+      schema_version: schemaVersion,
+      payload_sha256: payloadSha256,
+      payload_size: payloadSize,
+    })),
   };
 }

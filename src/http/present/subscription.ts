@@ -32,7 +32,7 @@ export function presentSubscription(subscription: Subscription): SubscriptionAns
     endpoint_id: subscription.endpointId,
     event_type_pattern: subscription.eventTypePattern,
     filter: null,
-    schema_version: null,
+    schema_version: subscription.schemaVersion,
     entitlement_scope: subscription.entitlementScope,
     retry_policy: subscription.retryPolicy,
     disabled_at: presentTime(subscription.disabledAt),

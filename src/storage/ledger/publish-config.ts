@@ -48,7 +48,7 @@ export function createPublishConfigLedger(db: D1Database) {
           .bind(bound),
         db
           .prepare(
-            `select s.id, s.endpoint_id, s.event_type_pattern, s.entitlement_scope,
+            `select s.id, s.endpoint_id, s.event_type_pattern, s.entitlement_scope, s.schema_version,
                     json_extract(p.policy, '$.max_age_seconds') as max_age_seconds,
                     e.disabled_at is not null as endpoint_disabled, e.route, e.lane_generation
              from subscription s
@@ -93,6 +93,7 @@ export function createPublishConfigLedger(db: D1Database) {
           endpointId: subscription["endpoint_id"] as string,
           eventTypePattern: subscription["event_type_pattern"] as string,
           entitlementScope: toWords(subscription["entitlement_scope"] as string | null),
+          schemaVersion: subscription["schema_version"] as number | null,
           maxAgeSeconds: subscription["max_age_seconds"] as number,
           endpointDisabled: subscription["endpoint_disabled"] === 1,
           lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,

@@ -14,9 +14,9 @@ const version = (over: Partial<RegisteredVersion>): RegisteredVersion => ({
 
 function refusal(versions: RegisteredVersion[], fields: object, payload: string, requiresRegistration = false) {
   const config = { types: collectTypes(versions), requiresRegistration };
-  const item = { payload: new TextEncoder().encode(payload), payloadIsJson: true };
+  const item = { payload: new TextEncoder().encode(payload), payloadIsJson: true, variants: [] };
   try {
-    checkRegistered(config, { type: "order.created", ...fields }, item);
+    checkRegistered(config, { type: "order.created", schemaVersion: 1, ...item, ...fields });
     return null;
   } catch (error) {
     if (error instanceof AppError) return { code: error.code, paths: error.errors!.map(({ path }) => path) };
@@ -26,10 +26,10 @@ function refusal(versions: RegisteredVersion[], fields: object, payload: string,
 
 const STRICT = version({ jsonSchema: JSON.stringify({ type: "object", required: ["id"] }) });
 
-test("a version that is not given is 1, and others are not held to its schema", () => {
+test("other versions and other types are not held to a version's schema", () => {
   expect(refusal([STRICT], {}, "{}")).toEqual({ code: "validation_failed", paths: ["payload.id"] });
-  expect(refusal([STRICT], { schema_version: null }, "[]")).toEqual({ code: "validation_failed", paths: ["payload"] });
-  expect(refusal([STRICT], { schema_version: 2 }, "{}")).toBeNull();
+  expect(refusal([STRICT], {}, "[]")).toEqual({ code: "validation_failed", paths: ["payload"] });
+  expect(refusal([STRICT], { schemaVersion: 2 }, "{}")).toBeNull();
   expect(refusal([STRICT], { type: "order.paid" }, "{}")).toBeNull();
 });
 
@@ -50,8 +50,27 @@ test("a check that would take too much work refuses the payload as a whole", () 
 test("what is not registered is refused where the tenant asks for that: by its type, or by its version", () => {
   const code = "event_type_not_registered";
   expect(refusal([], {}, "1", true)).toEqual({ code, paths: ["type"] });
-  expect(refusal([version({})], { schema_version: 2 }, "1", true)).toEqual({ code, paths: ["schema_version"] });
-  expect(refusal([version({ schemaVersion: 2 })], { schema_version: 2 }, "1", true)).toBeNull();
+  expect(refusal([version({})], { schemaVersion: 2 }, "1", true)).toEqual({ code, paths: ["schema_version"] });
+  expect(refusal([version({ schemaVersion: 2 })], { schemaVersion: 2 }, "1", true)).toBeNull();
+});
+
+test("each variant is held to its own version's schema, told by its place in the request", () => {
+  const variants = ["{}", '{"id":1}'].map((text, n) => ({
+    index: 1 - n,
+    schemaVersion: 2 + n,
+    payload: new TextEncoder().encode(text),
+  }));
+  const versions = [STRICT, { ...STRICT, schemaVersion: 2 }, { ...STRICT, schemaVersion: 3 }];
+  const fits = '{"id":1}';
+  expect(refusal(versions, { variants }, fits)).toEqual({
+    code: "validation_failed",
+    paths: ["variants.1.payload.id"],
+  });
+  expect(refusal(versions, { variants: variants.slice(1) }, fits)).toBeNull();
+  expect(refusal(versions.slice(0, 2), { variants: variants.slice(1) }, fits, true)).toEqual({
+    code: "event_type_not_registered",
+    paths: ["variants.0.schema_version"],
+  });
 });
 
 test("a schema is compiled once, when a payload first needs it", () => {

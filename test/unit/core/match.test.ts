@@ -16,6 +16,7 @@ const subscriptionLists = fc
       endpointId: fc.constantFrom("ep_a", "ep_b", "ep_c", "ep_d"),
       eventTypePattern: patterns,
       entitlementScope: fc.constantFrom<string[]>([], ["orders"], ["users", "orders"], ["orders.all"]),
+      schemaVersion: fc.constant(null),
       maxAgeSeconds: fc.integer({ min: 1, max: 9 }),
       endpointDisabled: fc.boolean(),
       lane: fc.constantFrom(null, { generation: 1 }),
@@ -24,6 +25,8 @@ const subscriptionLists = fc
   )
   .map((list): MatchableSubscription[] => list.map((fields, n) => ({ id: `sub_${n}`, ...fields })));
 
+/** What an event carries that says nothing of versions. */
+const ONE = [1];
 const NO_TYPES: RegisteredTypes = new Map();
 
 /** Types whose one version is live, with what they require. */
@@ -44,6 +47,7 @@ function subscription(over: Partial<MatchableSubscription>): MatchableSubscripti
     endpointId: "ep_a",
     eventTypePattern: "*",
     entitlementScope: [],
+    schemaVersion: null,
     maxAgeSeconds: 60,
     endpointDisabled: false,
     lane: null,
@@ -54,7 +58,7 @@ function subscription(over: Partial<MatchableSubscription>): MatchableSubscripti
 test("an endpoint gets one delivery if any of its subscriptions match, and none otherwise", () => {
   fc.assert(
     fc.property(subscriptionLists, types, (subscriptions, type) => {
-      const owed = createMatcher(subscriptions, NO_TYPES)(type).map(({ endpointId }) => endpointId);
+      const owed = createMatcher(subscriptions, NO_TYPES)(type, ONE).map(({ endpointId }) => endpointId);
       const matching = subscriptions.filter(({ eventTypePattern }) => compilePattern(eventTypePattern)(type));
       expect(owed).toEqual([...new Set(matching.map(({ endpointId }) => endpointId))].toSorted());
     }),
@@ -65,13 +69,14 @@ test("an endpoint gets one delivery if any of its subscriptions match, and none 
 test("a delivery carries the oldest subscription that matches, with that one's window and its endpoint's state", () => {
   fc.assert(
     fc.property(subscriptionLists, types, (subscriptions, type) => {
-      for (const delivery of createMatcher(subscriptions, NO_TYPES)(type)) {
+      for (const delivery of createMatcher(subscriptions, NO_TYPES)(type, ONE)) {
         const oldest = subscriptions.find(
           ({ endpointId, eventTypePattern }) =>
             endpointId === delivery.endpointId && compilePattern(eventTypePattern)(type),
         )!;
         const { id, endpointId, maxAgeSeconds, endpointDisabled, lane } = oldest;
-        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled, lane });
+        const carried = { schemaVersion: 1, versionFault: null };
+        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled, lane, ...carried });
       }
     }),
     SEED,
@@ -86,14 +91,14 @@ test("an older subscription that does not match leaves the place to a younger on
     ],
     NO_TYPES,
   );
-  expect(match("order.paid")).toMatchObject([{ subscriptionId: "sub_2", maxAgeSeconds: 7 }]);
+  expect(match("order.paid", ONE)).toMatchObject([{ subscriptionId: "sub_2", maxAgeSeconds: 7 }]);
 });
 
 test("asking again gives the same deliveries, whichever types were asked for between", () => {
   fc.assert(
     fc.property(subscriptionLists, fc.array(types, { minLength: 2, maxLength: 10 }), (subscriptions, asked) => {
       const match = createMatcher(subscriptions, NO_TYPES);
-      for (const type of asked) expect(match(type)).toEqual(createMatcher(subscriptions, NO_TYPES)(type));
+      for (const type of asked) expect(match(type, ONE)).toEqual(createMatcher(subscriptions, NO_TYPES)(type, ONE));
     }),
     SEED,
   );
@@ -102,13 +107,13 @@ test("asking again gives the same deliveries, whichever types were asked for bet
 test("answers are kept by type, and a producer that invents types does not make them grow past ten thousand entries", () => {
   const endpoints = Array.from({ length: 99 }, (_, n) => subscription({ id: `sub_${n}`, endpointId: `ep_${n}` }));
   const match = createMatcher(endpoints, NO_TYPES);
-  const first = match("kept.type");
+  const first = match("kept.type", ONE);
   // A type and its 99 deliveries are a hundred entries.
-  for (let n = 0; n < 99; n++) match(`invented.type_${n}`);
-  expect(match("kept.type")).toBe(first);
-  match("invented.one_more");
-  expect(match("kept.type")).not.toBe(first);
-  expect(match("kept.type")).toEqual(first);
+  for (let n = 0; n < 99; n++) match(`invented.type_${n}`, ONE);
+  expect(match("kept.type", ONE)).toBe(first);
+  match("invented.one_more", ONE);
+  expect(match("kept.type", ONE)).not.toBe(first);
+  expect(match("kept.type", ONE)).toEqual(first);
 });
 
 test("a type that requires a scope goes to subscriptions that have it as a word, and to nobody else", () => {
@@ -121,8 +126,8 @@ test("a type that requires a scope goes to subscriptions that have it as a word,
         const entitled = subscriptions.filter(
           ({ entitlementScope }) => scope === null || entitlementScope.includes(scope),
         );
-        const matched = createMatcher(subscriptions, requiring({ [type]: scope, "other.type": "nobody" }))(type);
-        expect(matched).toEqual(createMatcher(entitled, NO_TYPES)(type));
+        const matched = createMatcher(subscriptions, requiring({ [type]: scope, "other.type": "nobody" }))(type, ONE);
+        expect(matched).toEqual(createMatcher(entitled, NO_TYPES)(type, ONE));
       },
     ),
     SEED,

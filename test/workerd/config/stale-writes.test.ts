@@ -53,6 +53,7 @@ const SUBSCRIPTION: Subscription = {
   endpointId: "ep_1",
   eventTypePattern: "*",
   entitlementScope: null,
+  schemaVersion: null,
   retryPolicy: { max_attempts: 2 },
   disabledAt: null,
   lastDisabledAt: null,

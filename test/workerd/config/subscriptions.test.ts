@@ -53,7 +53,6 @@ test.each([
   [{ event_type_pattern: "" }, "validation_failed", "event_type_pattern"],
   [{ event_type_pattern: "a.**" }, "validation_failed", "event_type_pattern"],
   [{ event_type_pattern: "hooklane.test" }, "not_supported", "event_type_pattern"],
-  [{ schema_version: 2 }, "not_supported", "schema_version"],
   [{ filter: "payload.a == 1" }, "not_supported", "filter"],
   [{ retry_policy: { jitter: 2 } }, "validation_failed", "retry_policy.jitter"],
   [{ state: "active" }, "validation_failed", "state"],
