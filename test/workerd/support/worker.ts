@@ -35,12 +35,13 @@ export function deliverDeps(tenant: TestTenant, context: TestContext, bindings: 
   return { ...composeDeliver(bindings, context.context, tenant.shard, "queue"), ringLater: () => {} };
 }
 
-/** Publishes one event for the operator, without a doorbell. */
+/** Publishes one event for the operator, without a doorbell; the same payload in `variants` too. */
 export async function publish(
   deps: ShardDeps,
   tenant: TestTenant,
   fields: Record<string, unknown>,
   payload = '{"n":1}',
+  variants: number[] = [],
 ): Promise<Accepted> {
   const publisher = await authorizePublisher(deps, { tenantId: tenant.id });
   const [result] = await publishEvents(
@@ -53,6 +54,10 @@ export async function publish(
         payloadIsJson: true,
         contentType: "application/json",
         contentEncoding: null,
+        variants: variants.map((schema_version) => ({
+          fields: { schema_version },
+          payload: new TextEncoder().encode(payload),
+        })),
       },
     ],
     null,
