@@ -26,6 +26,7 @@ import { sendMessage, sendRings } from "./queue/producer.ts";
 import { createApiKeyStore } from "./storage/config/api-keys.ts";
 import { createDeliveryKeyStore } from "./storage/config/delivery-keys.ts";
 import { createEndpointStore } from "./storage/config/endpoints.ts";
+import { createEventTypeStore } from "./storage/config/event-types.ts";
 import { createSigningSecretStore } from "./storage/config/signing-secrets.ts";
 import { createSourceDirectory } from "./storage/config/source-directory.ts";
 import { createSourceStore } from "./storage/config/sources.ts";
@@ -127,6 +128,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     endpoints: createEndpointStore(db),
     signingSecrets: createSigningSecretStore(db),
     subscriptions: createSubscriptionStore(db),
+    eventTypes: createEventTypeStore(db),
     apiKeys: createApiKeyStore(db),
     background: (work) => context.waitUntil(work),
     logFault,

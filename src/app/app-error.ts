@@ -1,3 +1,5 @@
+import type { PinnedSubscription } from "../core/model.ts";
+
 /** Every refusal a caller can get. `http/problem.ts` gives each its status. */
 export type ErrorCode =
   | "invalid_json"
@@ -7,9 +9,12 @@ export type ErrorCode =
   | "forbidden"
   | "tenant_suspended"
   | "event_type_not_allowed"
+  | "event_type_not_registered"
   | "not_found"
   | "method_not_allowed"
   | "name_taken"
+  | "version_taken"
+  | "version_in_use"
   | "quota_exceeded"
   | "endpoint_disabled"
   | "endpoint_deleted"
@@ -20,6 +25,8 @@ export type ErrorCode =
   | "held"
   | "not_blocked"
   | "payload_erased"
+  | "version_not_published"
+  | "version_retired"
   | "rotation_in_progress"
   | "payload_too_large"
   | "uri_too_long"
@@ -46,6 +53,8 @@ export interface FieldError {
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly errors: FieldError[] | undefined;
+  /** Those that stand in the way of what was asked for. */
+  subscriptions: PinnedSubscription[] | undefined;
 
   constructor(code: ErrorCode, detail: string, errors?: FieldError[]) {
     super(detail);

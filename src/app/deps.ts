@@ -9,6 +9,7 @@ import type { ReadHealthDeps } from "./endpoint/read-health.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
 import type { ErasePayloadDeps } from "./event/erase-payload.ts";
+import type { EventTypeDeps } from "./event-type/deps.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
@@ -42,6 +43,7 @@ export type ShardDeps = AuthenticateDeps &
   MoveLaneDeps &
   SubscriptionDeps &
   TestSubscriptionDeps &
+  EventTypeDeps &
   ApiKeyDeps &
   ReadEventDeps &
   ErasePayloadDeps &

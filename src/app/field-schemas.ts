@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isOperational, OPERATIONAL_PATTERNS, parseEventTypePattern } from "../core/event-type.ts";
+import { isEventType, isOperational, OPERATIONAL_PATTERNS, parseEventTypePattern } from "../core/event-type.ts";
 import { checkFilter } from "../core/filter/filter.ts";
 import { MAX_FILTER_LENGTH } from "../core/filter/language.ts";
 import { locate } from "../core/filter/source.ts";
@@ -14,6 +14,17 @@ export const DisplayName = z
 export const EVENT_TYPE_REGEX = "^(?!hooklane\\.)[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
 const PUBLISHABLE_REGEX = "^(?!hooklane\\.)([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*$";
 const OPERATIONAL_REGEX = [...OPERATIONAL_PATTERNS].map((text) => text.replaceAll(/[.*]/g, "\\$&")).join("|");
+
+/** A type that producers publish, in the grammar of `core/event-type`. */
+export const EventTypeName = z
+  .string()
+  .refine(isEventType, {
+    message: "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
+  })
+  .meta({ pattern: EVENT_TYPE_REGEX, maxLength: 128 });
+
+/** Of a payload. */
+export const SchemaVersion = z.int().min(1).max(2_147_483_647);
 
 const MALFORMED_PATTERN = "must be segments of letters, digits, _ and -, or *, joined by dots, at most 128 characters";
 

@@ -1,3 +1,4 @@
+import type { VersionFault } from "./choose-version.ts";
 import type { MatchedDelivery } from "./match.ts";
 
 /** Deliveries of one event that its commit writes, whatever they are. */
@@ -20,11 +21,24 @@ export interface FanOutPart {
   deliveries: OwedDelivery[];
 }
 
-/** What its filter cost stands behind a delivery that has one. */
-export type OwedDelivery = [endpointId: string, subscriptionId: string, filterSteps?: number, filterMs?: number | null];
+/** With a fault, it is born failed. What its filter cost stands behind a delivery that has one. */
+export type OwedDelivery = [
+  endpointId: string,
+  subscriptionId: string,
+  schemaVersion: number,
+  versionFault?: VersionFault | null,
+  filterSteps?: number,
+  filterMs?: number | null,
+];
 
-export function toOwed({ endpointId, subscriptionId, filterMatch }: MatchedDelivery): OwedDelivery {
-  return filterMatch ? [endpointId, subscriptionId, filterMatch.steps, filterMatch.ms] : [endpointId, subscriptionId];
+export function toOwed(delivery: Omit<MatchedDelivery, "maxAgeSeconds" | "endpointDisabled" | "lane">): OwedDelivery {
+  const { endpointId, subscriptionId, schemaVersion, versionFault, filterMatch } = delivery;
+  if (filterMatch) {
+    return [endpointId, subscriptionId, schemaVersion, versionFault, filterMatch.steps, filterMatch.ms];
+  }
+  return versionFault === null
+    ? [endpointId, subscriptionId, schemaVersion]
+    : [endpointId, subscriptionId, schemaVersion, versionFault];
 }
 
 /**

@@ -8,6 +8,16 @@ export const SOURCE_NAME = /^(?!hooklane$)[a-z0-9][a-z0-9_-]{0,62}$/;
 /** `idempotency_key` and `ordering_key`: 1–256 visible ASCII characters; the latter becomes a header. */
 export const EVENT_KEY = /^[\x21-\x7e]{1,256}$/;
 
+/** A word of an entitlement: a scope token of RFC 6749 §3.3. */
+export const SCOPE_WORD = /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/;
+
+/** Such words, each behind one space. */
+export const ENTITLEMENT_SCOPE = /^(?=.{1,1024}$)[\x21\x23-\x5b\x5d-\x7e]{1,128}(?: [\x21\x23-\x5b\x5d-\x7e]{1,128})*$/;
+
+export function toWords(entitlementScope: string | null): string[] {
+  return entitlementScope === null ? [] : entitlementScope.split(" ");
+}
+
 // An RFC 8941 section 3.3.3 string: printable ASCII in quotes, in which only `"` and `\` are escaped.
 const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
 

@@ -1,5 +1,6 @@
 /** The nouns of contract §1 as the rules and use-cases see them. Times are milliseconds since 1970 UTC. */
 import type { StoredHeader } from "./endpoint-headers.ts";
+import type { EventVariant } from "./event-variants.ts";
 import type { SkippedSubscription } from "./match.ts";
 import type { PayloadFormat } from "./outbound.ts";
 import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
@@ -13,6 +14,8 @@ export interface Tenant {
   endpointQuota: number | null;
   /** Under which the relay's own headers go out once more; null for none. */
   headerPrefix: string | null;
+  /** Whether its producers may publish registered types and versions only. */
+  requireRegisteredTypes: boolean;
   suspendedAt: number | null;
   shard: string;
   createdAt: number;
@@ -113,6 +116,10 @@ export interface Subscription {
   filter: string | null;
   /** The last failure of this filter that was noted, at most one an hour; null when there was none since it was set. */
   filterFailure: FilterFailureNote | null;
+  /** Words, a space between them; null for none. A type that requires one that is not among them does not match. */
+  entitlementScope: string | null;
+  /** The version it asks for; null for the newest that an event carries. */
+  schemaVersion: number | null;
   /** The override as it was given; null leaves the endpoint's policy alone. */
   retryPolicy: RetryPolicyInput | null;
   /** It matches nothing while this is set. */
@@ -126,6 +133,25 @@ export interface FilterFailureNote {
   at: number;
   reason: string;
   eventId: string;
+}
+
+export interface EventType {
+  name: string;
+  /** A subscription that has not this word in its entitlement does not match; null asks for none. */
+  requiredScope: string | null;
+  /** Of the oldest version. */
+  createdAt: number;
+  /** Lowest first; there is at least one. */
+  versions: EventTypeVersion[];
+}
+
+export interface EventTypeVersion {
+  schemaVersion: number;
+  /** Null where payloads are not checked. */
+  jsonSchema: Record<string, unknown> | null;
+  /** Since when it is delivered to nobody. */
+  retiredAt: number | null;
+  createdAt: number;
 }
 
 export interface Event {
@@ -157,6 +183,8 @@ export interface Event {
   skippedCount: number;
   /** The first of them. */
   skipped: SkippedSubscription[];
+  /** The payload in further versions, lowest first. */
+  variants: EventVariant[];
 }
 
 export const DELIVERY_STATUSES = [
@@ -175,6 +203,8 @@ export interface Delivery {
   endpointId: string;
   replayNo: number;
   subscriptionId: string;
+  /** Of the payload that it carries, or that was asked for and could not be had. */
+  schemaVersion: number;
   status: DeliveryStatus;
   attemptCount: number;
   /** As it was when the delivery was made. */
@@ -214,7 +244,27 @@ export interface Attempt {
 }
 
 /** What an operator may change of a tenant; what is absent stays. */
-export type TenantChanges = Partial<Pick<Tenant, "name" | "plan" | "status" | "endpointQuota" | "headerPrefix">>;
+export type TenantChanges = Partial<
+  Pick<Tenant, "name" | "plan" | "status" | "endpointQuota" | "headerPrefix" | "requireRegisteredTypes">
+>;
+
+/** A version to be registered: `requiredScope` undefined is that of the type's other versions, null if there are none. */
+export interface NewEventTypeVersion {
+  name: string;
+  schemaVersion: number;
+  requiredScope: string | null | undefined;
+  jsonSchema: string | null;
+  createdAt: number;
+}
+
+/** What may change of a type, and of one of its versions; what is undefined stays. */
+export interface EventTypeChanges {
+  requiredScope: string | null | undefined;
+  version: { schemaVersion: number; isRetired: boolean | undefined; jsonSchema: string | null | undefined } | undefined;
+}
+
+/** A subscription that asks for one version. */
+export type PinnedSubscription = Pick<Subscription, "id" | "endpointId" | "eventTypePattern">;
 
 /** The place of a row in a list: lists go by creation, newest first, and by id where two are of the same millisecond. */
 export interface PageKey {

@@ -1,12 +1,21 @@
-import { isUtf8, MAX_JSON_DEPTH, readJson, scanJson, type JsonSpan } from "./json-span.ts";
+import { isJson, isUtf8, MAX_JSON_DEPTH, readJson, scanJson, type JsonSpan } from "./json-span.ts";
+import { MAX_VARIANTS } from "./event-variants.ts";
 import { ok, refuse, type Result } from "./result.ts";
 
 /**
- * One event as it stands in a publish request. `fields` holds every member but the payload, decoded, on an object
+ * One event as it stands in a publish request. `fields` holds every member but payload and variants, decoded, on an object
  * without a prototype (a member named `__proto__` is a member like any other). `payload` is a view of the request's own
  * bytes, exactly as published; null when the member is absent, the four bytes `null` when it is null.
  */
-export type PublishBody = { fields: Record<string, unknown>; payload: Uint8Array | null };
+export type PublishBody = {
+  fields: Record<string, unknown>;
+  payload: Uint8Array | null;
+  /** Its member `variants`, where it has one that is not null. */
+  variants?: PublishedVariant[];
+};
+
+/** An element of `variants`: its members in the same way. */
+export type PublishedVariant = { fields: Record<string, unknown>; payload: Uint8Array | null };
 
 type Fault<Reason> = { reason: Reason; path?: string; offset?: number };
 
@@ -16,6 +25,7 @@ type EventReason =
   | "not_an_object"
   | "too_deep"
   | "duplicate_field"
+  | "malformed_variants"
   | "fields_too_large";
 
 type BatchReason = "missing_events" | "no_events" | "too_many_events" | "unknown_field";
@@ -34,6 +44,12 @@ const MAX_PATH_LENGTH = 128;
 
 /** The payload may be as deep as one published raw: the event's own braces are one level more. */
 const MAX_EVENT_DEPTH = MAX_JSON_DEPTH + 1;
+
+/** So may that of a variant, which stands two levels deeper. */
+const MAX_VARIANTS_DEPTH = MAX_EVENT_DEPTH + 2;
+
+/** Variants that are taken apart: one more than any event may have, so that it is known to have too many. */
+const MAX_VARIANTS_READ = MAX_VARIANTS + 1;
 
 /**
  * An event of a batch that is too deep is refused alone, so the batch as a whole is scanned deeper than any event may
@@ -109,9 +125,78 @@ export function parseNdjsonBody(
 
 /** `body` is the whole request, so that the offsets of errors are the producer's. */
 function parseEvent(body: Uint8Array, span: JsonSpan): Result<PublishBody, PublishBodyError> {
+  const parsed = takeApart(body, span, MAX_EVENT_DEPTH);
+  if (parsed.ok || parsed.error.reason !== "too_deep") return parsed;
+  // What is too deep may stand in `variants`, where a payload begins deeper.
+  const again = takeApart(body, span, MAX_VARIANTS_DEPTH);
+  const isDeepInVariants =
+    again.ok && again.value.variants !== undefined && (again.value.payload === null || isJson(again.value.payload));
+  return isDeepInVariants ? again : parsed;
+}
+
+function takeApart(body: Uint8Array, span: JsonSpan, maxDepth: number): Result<PublishBody, PublishBodyError> {
   const text = body.subarray(span.start, span.end);
+  const members = collectMembers(text, span.start, "", maxDepth, ["payload", "variants"]);
+  if (!members.ok) return members;
+  const { fields, taken, fieldBytes } = members.value;
+  const payload = taken.get("payload");
+  const event = { fields, payload: payload ? text.subarray(payload.start, payload.end) : null };
+  const given = taken.get("variants");
+  if (!given || isNull(text, given)) return ok(event);
+  const variants = parseVariants(text, given, span.start, MAX_FIELD_BYTES - fieldBytes);
+  return variants.ok ? ok({ ...event, variants: variants.value }) : variants;
+}
+
+/** The elements of `variants`. `room` is what is left for members that are not payloads. */
+function parseVariants(
+  text: Uint8Array,
+  { start, end }: JsonSpan,
+  base: number,
+  room: number,
+): Result<PublishedVariant[], PublishBodyError> {
+  const elements: JsonSpan[] = [];
+  const scan = scanJson(
+    text.subarray(start, end),
+    ({ value }) => {
+      if (elements.length < MAX_VARIANTS_READ) elements.push({ start: start + value.start, end: start + value.end });
+    },
+    MAX_VARIANTS_DEPTH,
+  );
+  if (!scan.ok) return refuse(faultFrom(scan.error, base + start));
+  if (scan.value !== "array") return refuse({ reason: "malformed_variants", path: "variants" });
+  const variants: PublishedVariant[] = [];
+  let left = room;
+  for (const [i, element] of elements.entries()) {
+    const inside = text.subarray(element.start, element.end);
+    const path = `variants.${i}`;
+    const members = collectMembers(inside, base + element.start, `${path}.`, MAX_EVENT_DEPTH, ["payload"]);
+    if (!members.ok) {
+      return members.error.reason === "not_an_object" ? refuse({ reason: "malformed_variants", path }) : members;
+    }
+    left -= members.value.fieldBytes;
+    if (left < 0) return refuse({ reason: "fields_too_large" });
+    const payload = members.value.taken.get("payload");
+    variants.push({
+      fields: members.value.fields,
+      payload: payload ? inside.subarray(payload.start, payload.end) : null,
+    });
+  }
+  return ok(variants);
+}
+
+/**
+ * The members of an object, decoded on an object without a prototype, but for those in `located`, which are only located. `base`
+ * is where `text` begins in the request, `under` the path to it.
+ */
+function collectMembers(
+  text: Uint8Array,
+  base: number,
+  under: string,
+  maxDepth: number,
+  located: string[],
+): Result<{ fields: Record<string, unknown>; taken: Map<string, JsonSpan>; fieldBytes: number }, PublishBodyError> {
   const fields: Record<string, unknown> = Object.create(null);
-  let payload = null as Uint8Array | null;
+  const taken = new Map<string, JsonSpan>();
   let fault = null as PublishBodyError | null;
   let fieldBytes = 0;
 
@@ -119,27 +204,31 @@ function parseEvent(body: Uint8Array, span: JsonSpan): Result<PublishBody, Publi
     text,
     ({ key, value }) => {
       if (key === null || fault !== null) return;
-      // A key is weighed before it is decoded; `"payload"` itself, however escaped, fits in the limit.
+      // A key is weighed before it is decoded; those that are located, however escaped, fit in the limit.
       if (key.end - key.start > MAX_FIELD_BYTES) {
         fault = { reason: "fields_too_large" };
         return;
       }
       const name = readJson(text, key) as string;
-      if (name === "payload" ? payload !== null : Object.hasOwn(fields, name)) {
-        fault = { reason: "duplicate_field", path: pathOf(name), offset: span.start + key.start };
-      } else if (name === "payload") {
-        payload = text.subarray(value.start, value.end);
+      if (taken.has(name) || Object.hasOwn(fields, name)) {
+        fault = { reason: "duplicate_field", path: pathOf(under + name), offset: base + key.start };
+      } else if (located.includes(name)) {
+        taken.set(name, value);
       } else {
         fieldBytes += value.end - key.start;
         if (fieldBytes > MAX_FIELD_BYTES) fault = { reason: "fields_too_large" };
         else fields[name] = readJson(text, value);
       }
     },
-    MAX_EVENT_DEPTH,
+    maxDepth,
   );
-  if (!scan.ok) return refuse(faultFrom(scan.error, span.start));
+  if (!scan.ok) return refuse(faultFrom(scan.error, base));
   if (scan.value !== "object") return refuse({ reason: "not_an_object" });
-  return fault === null ? ok({ fields, payload }) : refuse(fault);
+  return fault === null ? ok({ fields, taken, fieldBytes }) : refuse(fault);
+}
+
+function isNull(text: Uint8Array, { start, end }: JsonSpan): boolean {
+  return end - start === 4 && readJson(text, { start, end }) === null;
 }
 
 /** Checks the whole body and finds the span of its one allowed member. */

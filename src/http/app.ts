@@ -16,6 +16,7 @@ import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { docsRoutes } from "./routes/docs.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
+import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
@@ -66,6 +67,7 @@ export function createApp(options: AppOptions) {
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],
+    ["/v1/event-types", eventTypeRoutes, requirePrincipal(options)],
     ["/v1/api-keys", apiKeyRoutes, requirePrincipal(options)],
     ["/v1/tenants", tenantRoutes, requireOperator(options)],
   ] as const) {

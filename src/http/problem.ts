@@ -1,6 +1,10 @@
 import { z } from "zod";
 import type { AppError, ErrorCode, FieldError } from "../app/app-error.ts";
 import { ANSWERS } from "./openapi/registries.ts";
+import { id } from "./present/fields.ts";
+
+/** Of those that stand in the way of what was asked for. */
+const MAX_SUBSCRIPTIONS_SHOWN = 100;
 
 /** code → HTTP status and title: the one place where a refusal gets its status. */
 const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: string }> = {
@@ -14,6 +18,8 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   not_found: { status: 404, title: "Not found" },
   method_not_allowed: { status: 405, title: "Method not allowed" },
   name_taken: { status: 409, title: "Name taken" },
+  version_taken: { status: 409, title: "Version taken" },
+  version_in_use: { status: 409, title: "Version in use" },
   quota_exceeded: { status: 409, title: "Quota exceeded" },
   endpoint_disabled: { status: 409, title: "Endpoint disabled" },
   endpoint_deleted: { status: 409, title: "Endpoint deleted" },
@@ -24,11 +30,14 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   not_blocked: { status: 409, title: "Not a blocked head" },
   held: { status: 409, title: "Delivery held" },
   payload_erased: { status: 409, title: "Payload erased" },
+  version_not_published: { status: 409, title: "Version not published" },
+  version_retired: { status: 409, title: "Version retired" },
   rotation_in_progress: { status: 409, title: "Rotation in progress" },
   payload_too_large: { status: 413, title: "Payload too large" },
   request_too_large: { status: 413, title: "Request too large" },
   uri_too_long: { status: 414, title: "URI too long" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
+  event_type_not_registered: { status: 422, title: "Event type not registered" },
   validation_failed: { status: 422, title: "Validation failed" },
   not_supported: { status: 422, title: "Not supported" },
   duplicate_field: { status: 422, title: "Duplicate field" },
@@ -66,6 +75,9 @@ export const ProblemAnswer = z
         }),
       )
       .optional(),
+    subscriptions: z
+      .array(z.object({ id: id("sub"), endpoint_id: id("ep"), event_type_pattern: z.string() }))
+      .optional(),
   })
   .register(ANSWERS, { id: "Problem" });
 export type Problem = z.infer<typeof ProblemAnswer>;
@@ -79,7 +91,12 @@ export function titleOf(code: ProblemCode): string {
 }
 
 export function toProblem(error: AppError, requestId: string): Problem {
-  return problem(error.code, error.message, requestId, error.errors);
+  const subscriptions = error.subscriptions?.slice(0, MAX_SUBSCRIPTIONS_SHOWN).map((subscription) => ({
+    id: subscription.id,
+    endpoint_id: subscription.endpointId,
+    event_type_pattern: subscription.eventTypePattern,
+  }));
+  return { ...problem(error.code, error.message, requestId, error.errors), ...(subscriptions && { subscriptions }) };
 }
 
 /** A fault of ours: says nothing but where to look. */

@@ -48,6 +48,7 @@ export const tenant = sqliteTable(
     deletedAt: integer("deleted_at"),
     suspendedAt: integer("suspended_at"),
     resumedAt: integer("resumed_at"),
+    requireRegisteredTypes: integer("require_registered_types", { mode: "boolean" }).notNull().default(false),
     headerPrefix: text("header_prefix"),
   },
   (t) => [primaryKey({ columns: [t.id] })],
@@ -254,6 +255,7 @@ export const event = sqliteTable(
     deliveryCount: integer("delivery_count").notNull().default(0),
     hopCount: integer("hop_count").notNull().default(0),
     payloadErasedAt: integer("payload_erased_at"),
+    variants: text("variants"),
     skippedCount: integer("skipped_count").notNull().default(0),
     skipped: text("skipped"),
   },
@@ -312,6 +314,7 @@ export const delivery = sqliteTable(
     filterMatchSteps: integer("filter_match_steps"),
     relayRegion: text("relay_region"),
     expiresAt: integer("expires_at").notNull(),
+    schemaVersion: integer("schema_version"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.eventId, t.endpointId, t.replayNo] }),

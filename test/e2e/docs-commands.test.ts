@@ -9,7 +9,14 @@ import { docPaths, readDoc, type Doc } from "./support/docs/markdown.ts";
 import { createSession, type Session } from "./support/docs/session.ts";
 
 /** Pages that are followed beside one relay, in this order; those without are followed in a clone of their own. */
-const WITH_RELAY = ["README.md", "docs/retries.md", "docs/receiving.md", "docs/ordering.md", "docs/filters.md"];
+const WITH_RELAY = [
+  "README.md",
+  "docs/retries.md",
+  "docs/receiving.md",
+  "docs/ordering.md",
+  "docs/filters.md",
+  "docs/versions.md",
+];
 const SQL_PAGE = "docs/ledger.md";
 const WITHOUT_RELAY = docPaths()
   .filter((path) => ![...WITH_RELAY, SQL_PAGE].includes(path))

@@ -11,11 +11,7 @@ beforeAll(async () => {
   ids = { endpoint: id, subscription: subscriptionId };
 });
 
-const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [
-  ["schema_version", 2],
-  ["entitlement_scope", "orders.read"],
-  ["event_type_pattern", "hooklane.endpoint.enabled"],
-];
+const SUBSCRIPTION_FIELDS: [field: string, value: unknown][] = [["event_type_pattern", "hooklane.endpoint.enabled"]];
 
 async function expectNotSupported(field: string, answer: ReturnType<Client["call"]>): Promise<void> {
   const problem = await expectStatus(422, answer);
@@ -31,14 +27,6 @@ describe("what is not built yet is refused by name, and changes nothing", () => 
     const changed = { retry_policy: { max_attempts: 1 }, [field]: value };
     await expectNotSupported(field, tenant.admin.call("PATCH", `/v1/subscriptions/${ids.subscription}`, changed));
     expect(await listAll(tenant, "/v1/subscriptions")).toEqual(before);
-  });
-
-  test("event.variants", async () => {
-    const event = { type: "t", source: "orders", payload: 1, variants: [{ schema_version: 2, payload: 2 }] };
-    await expectNotSupported("variants", tenant.admin.post("/v1/events", event));
-    const { results } = await expectStatus(202, tenant.admin.post("/v1/events/batch", { events: [event] }));
-    expect(results).toEqual([{ status: 422, error: expect.objectContaining({ code: "not_supported" }) }]);
-    expect(await listAll(tenant, "/v1/events")).toEqual([]);
   });
 });
 

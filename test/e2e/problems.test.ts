@@ -20,7 +20,7 @@ describe("an unknown route is 404, token or not", () => {
     ["GET", "/v1"],
     ["GET", "/v1/nothing"],
     ["POST", "/v1/replays"],
-    ["GET", "/v1/event-types"],
+    ["GET", "/v1/replays"],
     ["GET", "/v1/endpoints/ep_1/nothing"],
     ["GET", "/v1/events/a/b/c"],
     ["GET", "/v1/events/"],

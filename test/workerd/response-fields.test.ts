@@ -19,7 +19,7 @@ const FIELDS = {
     "created_at disabled_at endpoint_id entitlement_scope event_type_pattern filter filter_failed_at filter_failed_event_id " +
     "filter_failed_reason id last_disabled_at retry_policy schema_version",
   subscriptionTest: "matched position reason skipped steps",
-  tenant: "created_at endpoint_quota header_prefix id name plan status suspended_at",
+  tenant: "created_at endpoint_quota header_prefix id name plan require_registered_types status suspended_at",
   webhookKeys: "keys source_id",
   webhookKey: "public_key signs_until version",
   rotated: "active_from active_until endpoint_id id previous secret",
@@ -28,15 +28,17 @@ const FIELDS = {
   event:
     "cause_event_id content_encoding content_type created_at delivery_count dispatched_at expires_at id idempotency_key " +
     "occurred_at ordering_key payload_erased_at payload_ref payload_sha256 payload_size relay_region relayed_at schema_version " +
-    "skipped skipped_count source_id type",
+    "skipped skipped_count source_id type variants",
   delivery:
     "attempt_count attempts created_at endpoint_id event_id expires_at filter_match_ms filter_match_steps final_outcome id " +
     "idempotency_key last_attempt_at last_error_class last_status_code next_attempt_at relay_region replay_of replayed_as " +
-    "retry_policy scheduled_at status subscription_id terminal_at",
+    "retry_policy scheduled_at schema_version status subscription_id terminal_at",
   attempt:
     "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
     "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",
   lane: "depth heads mode quarantined_at state",
+  eventType: "created_at name required_scope versions",
+  eventTypeVersion: "created_at json_schema retired_at schema_version",
   problem: "code detail errors request_id status title type",
 };
 
@@ -66,6 +68,8 @@ test("no answer has lost a field", async () => {
   const read = await delivery.read();
   seen.delivery = read;
   seen.attempt = read.attempts[0];
+  seen.eventType = (await api.post("/v1/event-types", { name: "a.b" })).body;
+  seen.eventTypeVersion = (seen.eventType as any).versions[0];
   seen.problem = (await api.post("/v1/sources", { name: "" })).body;
   for (const [noun, fields] of Object.entries(FIELDS)) {
     expect(fieldsOf(seen[noun as keyof typeof FIELDS]!), noun).toBe(fields);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { chooseVersion, type VersionChoice } from "../../core/choose-version.ts";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import type { Delivery, Endpoint, Event } from "../../core/model.ts";
 import { mergeRetryPolicy, RetryPolicyInput, type RetryPolicy } from "../../core/retry-policy.ts";
@@ -16,6 +17,10 @@ export interface ReplayDeliveryDeps extends Pick<ReadDeliveryDeps, "findDelivery
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
   /** The number of the new replay; null when the delivery or its endpoint do not allow one. */
   insertReplay(tenantId: string, ref: DeliveryRef, policy: RetryPolicy | null, now: number): Promise<number | null>;
+  findReplayPin(
+    tenantId: string,
+    delivery: { subscriptionId: string; eventId: string },
+  ): Promise<{ pin: number | null; retired: number[] }>;
   ringLater(calls: DeliveryCall[], delayMs: number): void;
 }
 
@@ -43,6 +48,24 @@ export async function replayDelivery(
   return findDelivery(deps, principal, deliveryId(replay));
 }
 
+async function chooseReplayed(
+  deps: ReplayDeliveryDeps,
+  tenantId: string,
+  delivery: Delivery,
+  event: Event,
+): Promise<VersionChoice> {
+  const { pin, retired } = await deps.findReplayPin(tenantId, delivery);
+  const versions = [event.schemaVersion, ...event.variants.map(({ schemaVersion }) => schemaVersion)];
+  return chooseVersion(pin, { versions, isRetired: (version) => retired.includes(version) });
+}
+
+function versionRefusal({ schemaVersion, versionFault }: VersionChoice, delivery: Delivery, event: Event): AppError {
+  const asked = `Subscription ${delivery.subscriptionId} asks for version ${schemaVersion} of ${event.type}`;
+  return versionFault === "version_retired"
+    ? new AppError("version_retired", `${asked}, which is retired.`)
+    : new AppError("version_not_published", `${asked}, which the event does not carry.`);
+}
+
 async function refusal(deps: ReplayDeliveryDeps, principal: Principal, id: string): Promise<AppError> {
   const delivery = await findDelivery(deps, principal, id);
   if (delivery.terminalAt === null) {
@@ -54,5 +77,9 @@ async function refusal(deps: ReplayDeliveryDeps, principal: Principal, id: strin
   }
   const endpoint = await deps.endpoints.find(principal.tenantId, delivery.endpointId);
   if (!endpoint) return new AppError("endpoint_deleted", "The endpoint of this delivery is deleted.");
+  if (event !== null && endpoint.disabledAt === null) {
+    const choice = await chooseReplayed(deps, principal.tenantId, delivery, event);
+    if (choice.versionFault !== null) return versionRefusal(choice, delivery, event);
+  }
   return new AppError("endpoint_disabled", "The endpoint of this delivery is disabled. Enable it first.");
 }

@@ -111,6 +111,7 @@ async function testEvent(
     payloadErasedAt: null,
     skippedCount: 0,
     skipped: [],
+    variants: [],
   };
 }
 

@@ -1,3 +1,4 @@
+import { storedSize } from "../../core/event-variants.ts";
 import { AppError } from "../app-error.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { getEvent, type ReadEventDeps } from "./read-event.ts";
@@ -14,7 +15,7 @@ export interface ErasePayloadDeps extends Pick<ReadEventDeps, "findEvent" | "now
 }
 
 /**
- * Erases an event's payload for good: its bytes first, then the word that they are gone. Dying between the two leaves an
+ * Erases an event's payload for good, in all its versions: its bytes first, then the word that they are gone. Dying between the two leaves an
  * event whose bytes fail their hash, so they are shown and sent to nobody, and which is erased by doing this again; the
  * other way round the ledger would call erased what is still there. Doing it twice changes nothing.
  */
@@ -23,7 +24,7 @@ export async function eraseEventPayload(deps: ErasePayloadDeps, principal: Princ
   const { tenantId } = principal;
   const event = await getEvent(deps, principal, id);
   if (event.payloadErasedAt === null) {
-    await zeroPayload(deps, event.payloadRef, event.payloadSize).catch((cause: unknown) => {
+    await zeroPayload(deps, event.payloadRef, storedSize(event)).catch((cause: unknown) => {
       const error = new AppError("unavailable", "The payload's store did not confirm that it is erased. Try again.");
       error.cause = cause;
       throw error;

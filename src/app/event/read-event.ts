@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { payloadOfVersion } from "../../core/event-variants.ts";
 import { encodeCursor } from "../../core/cursor.ts";
 import { isEventType } from "../../core/event-type.ts";
 import { eventIdTimeMs, isEventId } from "../../core/ids.ts";
@@ -7,6 +8,7 @@ import { TEST_EVENT_TYPE } from "../../core/test-event.ts";
 import { AppError, notFound } from "../app-error.ts";
 import { isAsPublished } from "../payload-hash.ts";
 import { Time } from "../field-schemas.ts";
+import { parseInput } from "../parse-input.ts";
 import { parsePage, type Page } from "../list-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { Runtime } from "../runtime.ts";
@@ -33,6 +35,15 @@ export const ListEventsInput = {
   created_before: Time.optional(),
 };
 
+export const GetEventPayloadInput = z.strictObject({
+  schema_version: z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/, "must be a whole number from 1")
+    .transform(Number)
+    .optional()
+    .meta({ jsonSchema: { type: "integer", minimum: 1 } }),
+});
+
 export async function getEvent(
   deps: Pick<ReadEventDeps, "findEvent" | "now">,
   principal: Principal,
@@ -48,21 +59,29 @@ export async function getEventPayload(
   deps: ReadEventDeps,
   principal: Principal,
   id: string,
+  query: unknown,
 ): Promise<{ event: Event; payload: Uint8Array }> {
+  requireReader(principal);
+  const input = parseInput(GetEventPayloadInput, query);
   const event = await getEvent(deps, principal, id);
-  const payload = await loadPayload(deps, event);
+  const schemaVersion = input.schema_version ?? event.schemaVersion;
+  if (!payloadOfVersion(event, schemaVersion))
+    throw new AppError("not_found", "The event does not carry this version.");
+  const payload = await loadPayload(deps, event, schemaVersion);
   if (!payload) throw new AppError("not_found", "The payload of this event is no longer stored.");
   return { event, payload };
 }
 
-/** The stored bytes; null when they are erased or gone. */
+/** The stored bytes of a version; null when the event does not carry it, or they are erased or gone. */
 export async function loadPayload(
   deps: Pick<ReadEventDeps, "getPayload">,
-  { payloadErasedAt, payloadRef, payloadSize, payloadSha256 }: Event,
+  event: Event,
+  schemaVersion: number,
 ): Promise<Uint8Array | null> {
-  const payload = payloadErasedAt === null ? await deps.getPayload(payloadRef, payloadSize) : null;
+  const stored = event.payloadErasedAt === null ? payloadOfVersion(event, schemaVersion) : null;
+  const payload = stored && (await deps.getPayload(stored.payloadRef, stored.payloadSize));
   // Bytes that an erasure has zeroed and not yet marked are not shown either.
-  return payload && (await isAsPublished(payload, payloadSha256)) ? payload : null;
+  return payload && (await isAsPublished(payload, stored!.payloadSha256)) ? payload : null;
 }
 
 /** Newest first. A page may be short while more follows: `nextCursor` says whether there is more. */

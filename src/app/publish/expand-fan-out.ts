@@ -61,11 +61,11 @@ async function expandPart(deps: ExpandFanOutDeps, part: TenantPart): Promise<Ten
   const next = await retrying(deps.sleep, () => deps.expandPart(part, deps.now()));
   // Also when somebody else was faster, who may have died before it rang: a second doorbell is dropped.
   deps.announce(
-    part.deliveries.map(([endpointId]) => ({
-      tenantId,
-      deliveryId: deliveryId({ eventId, endpointId, replayNo: 0 }),
-      attemptNumber: 1,
-    })),
+    part.deliveries.flatMap(([endpointId, , , versionFault]) =>
+      (versionFault ?? null) === null
+        ? { tenantId, deliveryId: deliveryId({ eventId, endpointId, replayNo: 0 }), attemptNumber: 1 }
+        : [],
+    ),
   );
   return next;
 }

@@ -1,6 +1,8 @@
 import { concatBytes } from "../../core/bytes.ts";
+import type { VersionChoice } from "../../core/choose-version.ts";
+import { storedSize, type EventVariant } from "../../core/event-variants.ts";
 import { splitFanOut, toOwed, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
-import { createFilterInput, type FilteredEvent } from "../../core/filter/filter-input.ts";
+import { createFilterInput, type FilteredEvent, type FilterInput } from "../../core/filter/filter-input.ts";
 import { MAX_REQUEST_STEPS } from "../../core/filter/language.ts";
 import type { FilterCost, Matched, SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
@@ -17,7 +19,7 @@ import { orRefusal } from "./refusals.ts";
 const MAX_DELIVERIES_PER_REQUEST = 25_000;
 
 /** A delivery that commits with its event. */
-export interface PlannedDelivery {
+export interface PlannedDelivery extends VersionChoice {
   eventId: string;
   endpointId: string;
   subscriptionId: string;
@@ -45,13 +47,19 @@ export interface Plan {
   results: (Accepted | AppError)[];
 }
 
+/** SHA-256 in hex, of an item's payload and its variants' as they were given. */
+export interface PayloadHashes {
+  payload: string;
+  variants: string[];
+}
+
 /** Checks each item on its own. Throws `fan_out_too_large`. */
 export function planPublish(
   deps: { maxPayloadBytes: number; retentionDays: number } & Clock,
   publisher: Publisher,
   items: (PublishItem | AppError)[],
   ids: string[],
-  hashes: string[],
+  hashes: PayloadHashes[],
   intake: Pick<Event, "relayRegion" | "hopCount">,
   now: number,
   round: number,
@@ -71,10 +79,9 @@ export function planPublish(
       results[index] = fields as AppError;
       continue;
     }
-    const filtered = toFiltered(fields, item, ids[index]!, now);
-    // Parsed for this one event alone: five hundred parsed payloads at once are more than an isolate holds.
-    const input = createFilterInput(filtered, item.payloadIsJson ? item.payload : null);
-    const matched = match(filtered.type, steps < MAX_REQUEST_STEPS ? { input, clock: deps.clock } : null);
+    const versions = [fields.schemaVersion, ...fields.variants.map(({ schemaVersion }) => schemaVersion)];
+    const filtering = { inputOf: createInputs(fields, item, ids[index]!, now), clock: deps.clock };
+    const matched = match(fields.input.type, versions, steps < MAX_REQUEST_STEPS ? filtering : null);
     steps += matched?.steps ?? 0;
     if (matched) checked.push({ item, index, fields, matched });
     else results[index] = tooMuchToFilter();
@@ -96,18 +103,24 @@ export function planPublish(
 
   const fanOuts = checked.map(({ matched }) => splitFanOut(matched.deliveries, SHOWN_DELIVERIES));
   let offset = 0;
-  const events = checked.map(({ item, index, matched, fields: { input, source } }, position): Event => {
+  const events = checked.map(({ item, index, matched, fields }, position): Event => {
+    const { input, source, schemaVersion } = fields;
     const payloadRef = joinPayloadRef(objectKey, offset);
-    offset += item.payload.length;
+    const variants = fields.variants.map((variant): EventVariant => ({
+      schemaVersion: variant.schemaVersion,
+      payloadSize: variant.payload.length,
+      payloadSha256: hashes[index]!.variants[variant.index]!,
+    }));
+    offset += storedSize({ payloadSize: item.payload.length, variants });
     return {
       id: ids[index]!,
       sourceId: source.id,
       type: input.type,
-      schemaVersion: input.schema_version ?? 1,
+      schemaVersion,
       orderingKey: input.ordering_key ?? null,
       idempotencyKey: input.idempotency_key ?? null,
       payloadRef,
-      payloadSha256: hashes[index]!,
+      payloadSha256: hashes[index]!.payload,
       payloadSize: item.payload.length,
       payloadIsJson: item.payloadIsJson,
       contentType: item.contentType,
@@ -122,20 +135,25 @@ export function planPublish(
       payloadErasedAt: null,
       skippedCount: matched.skipped.length,
       skipped: matched.skipped.slice(0, SHOWN_SKIPPED),
+      variants,
     };
   });
   return {
     tenantId,
     objectKey,
-    bytes: concatBytes(checked.map(({ item }) => item.payload)),
+    bytes: concatBytes(
+      checked.flatMap(({ item, fields }) => [item.payload, ...fields.variants.map(({ payload }) => payload)]),
+    ),
     events,
     fanOuts,
     deliveries: events.flatMap(({ id: eventId }, i) =>
-      fanOuts[i]!.atOnce.map(({ endpointId, subscriptionId, filterMatch }): PlannedDelivery => ({
+      fanOuts[i]!.atOnce.map((owed): PlannedDelivery => ({
         eventId,
-        endpointId,
-        subscriptionId,
-        ...(filterMatch && { filterMatch }),
+        endpointId: owed.endpointId,
+        subscriptionId: owed.subscriptionId,
+        schemaVersion: owed.schemaVersion,
+        versionFault: owed.versionFault,
+        ...(owed.filterMatch && { filterMatch: owed.filterMatch }),
       })),
     ),
     parts: events.flatMap(({ id: eventId }, i) =>
@@ -151,24 +169,40 @@ export function planPublish(
   };
 }
 
-/** What filters ask of an event that is not one yet. */
-function toFiltered(
-  { input, source }: ReturnType<typeof checkItem>,
-  { contentType }: PublishItem,
+/**
+ * What filters are asked of, an event that is not one yet: by version, each read when the first filter asks. They are of this one
+ * event alone, since five hundred parsed payloads at once are more than an isolate holds.
+ */
+function createInputs(
+  { input, source, schemaVersion, variants }: ReturnType<typeof checkItem>,
+  { contentType, payload, payloadIsJson }: PublishItem,
   id: string,
   now: number,
-): FilteredEvent {
-  return {
+): (version: number) => FilterInput {
+  const event: FilteredEvent = {
     id,
     type: input.type,
     sourceName: source.name,
-    schemaVersion: input.schema_version ?? 1,
+    schemaVersion,
     orderingKey: input.ordering_key ?? null,
     idempotencyKey: input.idempotency_key ?? null,
     causeEventId: input.cause_event_id ?? null,
     occurredAt: input.occurred_at ?? now,
     relayedAt: now,
     contentType,
+  };
+  const payloads = new Map([
+    [schemaVersion, payload],
+    ...variants.map((one) => [one.schemaVersion, one.payload] as const),
+  ]);
+  const inputs = new Map<number, FilterInput>();
+  return (version) => {
+    const known = inputs.get(version);
+    if (known) return known;
+    const bytes = payloadIsJson ? payloads.get(version)! : null;
+    const made = createFilterInput({ ...event, schemaVersion: version }, bytes);
+    inputs.set(version, made);
+    return made;
   };
 }
 

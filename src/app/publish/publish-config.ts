@@ -1,6 +1,7 @@
 import { compilePattern, isOperational } from "../../core/event-type.ts";
 import { createFilterCache, type FilterCache } from "../../core/filter/filter-cache.ts";
 import { createMatcher, type Matcher, type MatchableSubscription } from "../../core/match.ts";
+import { collectTypes, type RegisteredTypes, type RegisteredVersion } from "../../core/registered-types.ts";
 import { RELAY_SOURCE_NAME, relaySourceId } from "../../core/relay-source.ts";
 import { AppError } from "../app-error.ts";
 import { unauthorized } from "../authenticate.ts";
@@ -50,6 +51,8 @@ export interface PublishConfig {
   isSuspended: boolean;
   revision: number;
   sources: PublishSource[];
+  types: RegisteredTypes;
+  requiresRegistration: boolean;
   match: Matcher;
   /** Of all its filters: what it is worth to be forgotten. */
   filterCharacters: number;
@@ -70,6 +73,8 @@ interface ConfigRows {
   key: { scope: "admin" | "read" | "publish"; sourceId: string | null } | null;
   sources: { id: string; name: string; allowedEventTypes: string[]; keys: SourceKeys }[];
   subscriptions: MatchableSubscription[];
+  eventTypes: RegisteredVersion[];
+  requiresRegistration: boolean;
 }
 
 export interface PublishConfigDeps extends VerifySignedDeps {
@@ -173,13 +178,16 @@ async function findSigner(deps: VerifySignedDeps, ref: SignerRef, config: Publis
 }
 
 function compileConfig(rows: ConfigRows, filters: FilterCache): PublishConfig {
+  const types = collectTypes(rows.eventTypes);
   return {
     tenantId: rows.tenantId,
     plan: rows.plan,
     isSuspended: rows.isSuspended,
     revision: rows.revision,
-    match: createMatcher(rows.subscriptions, filters),
     filterCharacters: rows.subscriptions.reduce((sum, { filter }) => sum + (filter?.length ?? 0), 0),
+    types,
+    requiresRegistration: rows.requiresRegistration,
+    match: createMatcher(rows.subscriptions, types, filters),
     sources: rows.sources.map(({ id, name, allowedEventTypes, keys }) => {
       const patterns = allowedEventTypes.map(compilePattern);
       return { id, name, keys, allows: (eventType) => patterns.some((matches) => matches(eventType)) };

@@ -53,7 +53,14 @@ export async function publishEvents(
   const now = deps.now();
   const ids = createEventIds(now, deps.randomBytes(10), items.length);
   const hashes = await Promise.all(
-    items.map(async (item) => (item instanceof AppError ? "" : sha256Hex(item.payload))),
+    items.map(async (item) => {
+      if (item instanceof AppError) return { payload: "", variants: [] };
+      const variants = item.variants ?? [];
+      return {
+        payload: await sha256Hex(item.payload),
+        variants: await Promise.all(variants.map(({ payload }) => (payload ? sha256Hex(payload) : ""))),
+      };
+    }),
   );
 
   let current = publisher;

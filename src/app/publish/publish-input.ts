@@ -1,30 +1,26 @@
 import { z } from "zod";
-import { isEventType, OPERATIONAL_EVENT_TYPES } from "../../core/event-type.ts";
+import { OPERATIONAL_EVENT_TYPES } from "../../core/event-type.ts";
 import { EVENT_KEY } from "../../core/grammar.ts";
 import { isEventId } from "../../core/ids.ts";
 import { AppError, invalidField } from "../app-error.ts";
-import { EVENT_TYPE_REGEX, Time } from "../field-schemas.ts";
-import { notSupported, parseInput } from "../parse-input.ts";
+import { EventTypeName, SchemaVersion, Time } from "../field-schemas.ts";
+import { parseInput } from "../parse-input.ts";
+import type { PublishedVariant } from "../../core/publish-body.ts";
+import { checkRegistered } from "./check-registered.ts";
+import { checkVariants, type CheckedVariant } from "./check-variants.ts";
 import type { Publisher, PublishSource } from "./publish-config.ts";
 
 const EventKey = z.string().regex(EVENT_KEY, "must be 1 to 256 visible ASCII characters");
 
 /** Everything of a publish but its payload (contract §2). */
 export const PublishEventInput = z.strictObject({
-  type: z
-    .string()
-    .refine(isEventType, {
-      message:
-        "must be segments of letters, digits, _ and - joined by dots, at most 128 characters, not under hooklane.",
-    })
-    .meta({ pattern: EVENT_TYPE_REGEX, maxLength: 128 }),
+  type: EventTypeName,
   source: z.string().min(1).max(64).nullish(),
   occurred_at: Time.nullish(),
-  schema_version: z.int().min(1).max(2_147_483_647).nullish(),
+  schema_version: SchemaVersion.nullish(),
   idempotency_key: EventKey.nullish(),
   ordering_key: EventKey.nullish(),
   cause_event_id: z.string().refine(isEventId, "must be an event id").nullish(),
-  variants: notSupported(),
 });
 export type PublishEventInput = z.infer<typeof PublishEventInput>;
 
@@ -38,14 +34,20 @@ export interface PublishItem {
   payloadIsJson: boolean;
   contentType: string;
   contentEncoding: string | null;
+  /** The payload in further versions, as they came. */
+  variants?: PublishedVariant[];
 }
 
-/** Checked against the grammar, the payload limit and what this publisher's source may publish; throws `AppError`. */
-export function checkItem(
-  publisher: Publisher,
-  item: PublishItem,
-  maxPayloadBytes: number,
-): { input: PublishEventInput; source: PublishSource } {
+/** What may be published of an item. */
+interface CheckedItem {
+  input: PublishEventInput;
+  schemaVersion: number;
+  variants: CheckedVariant[];
+  source: PublishSource;
+}
+
+/** Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws `AppError`. */
+export function checkItem(publisher: Publisher, item: PublishItem, maxPayloadBytes: number): CheckedItem {
   const input: PublishEventInput = parseInput(
     "isRelay" in publisher.ref ? OperationalEventInput : PublishEventInput,
     item.fields,
@@ -57,7 +59,12 @@ export function checkItem(
   if (!source.allows(input.type)) {
     throw new AppError("event_type_not_allowed", `Source ${source.name} may not publish ${input.type}.`);
   }
-  return { input, source };
+  const schemaVersion = input.schema_version ?? 1;
+  const variants = checkVariants(schemaVersion, item.variants ?? [], maxPayloadBytes);
+  if (!("isRelay" in publisher.ref)) {
+    checkRegistered(publisher.config, { ...item, type: input.type, schemaVersion, variants });
+  }
+  return { input, schemaVersion, variants, source };
 }
 
 function resolveSource({ config, sourceId }: Publisher, named: string | null): PublishSource {

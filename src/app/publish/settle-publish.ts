@@ -1,5 +1,6 @@
+import { encodeVariants, storedSize } from "../../core/event-variants.ts";
 import { deliveryId } from "../../core/ids.ts";
-import type { SkippedSubscription } from "../../core/match.ts";
+import type { MatchedDelivery, SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { AppError } from "../app-error.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
@@ -17,6 +18,8 @@ export interface KeyHolder {
   schemaVersion: number;
   orderingKey: string | null;
   payloadSha256: string;
+  /** As `encodeVariants` has them. */
+  variants: string | null;
   relayedAt: number;
   deliveryCount: number;
   skippedCount: number;
@@ -61,17 +64,18 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
       duplicate: false,
       relayedAt: event.relayedAt,
       deliveryCount: event.deliveryCount,
-      deliveries: atOnce.slice(0, SHOWN_DELIVERIES).map(({ endpointId, subscriptionId, endpointDisabled }) => ({
-        endpointId,
-        subscriptionId,
-        status: endpointDisabled ? "failed" : "pending",
+      deliveries: atOnce.slice(0, SHOWN_DELIVERIES).map((delivery) => ({
+        endpointId: delivery.endpointId,
+        subscriptionId: delivery.subscriptionId,
+        status: isBornFailed(delivery) ? "failed" : "pending",
       })),
       skippedCount: event.skippedCount,
       skipped: event.skipped,
     };
     if (parts.length > 0) fanOuts.push({ tenantId: plan.tenantId, eventId: event.id });
-    for (const { endpointId, endpointDisabled, lane } of atOnce) {
-      if (endpointDisabled) continue;
+    for (const delivery of atOnce) {
+      if (isBornFailed(delivery)) continue;
+      const { endpointId, lane } = delivery;
       // Thousands of objects are not called by one request: the consumer of the doorbells wakes them, some a message.
       if (lane && parts.length === 0) {
         lanes.set(endpointId, lane.generation);
@@ -89,11 +93,16 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
   return plan.results;
 }
 
+/** On record, and sent to nobody. */
+function isBornFailed({ endpointDisabled, versionFault }: MatchedDelivery): boolean {
+  return endpointDisabled || versionFault !== null;
+}
+
 /** Bytes that no event points to do not stay beside those of others, where erasing their first event would miss them. */
 function dropRefused(deps: SettleDeps, plan: Plan, refused: Event[]): void {
   if (refused.length === plan.events.length) return dropObject(deps, plan);
   const zeroAll = async () => {
-    for (const { payloadRef, payloadSize } of refused) await zeroPayload(deps, payloadRef, payloadSize);
+    for (const event of refused) await zeroPayload(deps, event.payloadRef, storedSize(event));
   };
   if (refused.length > 0) deps.background(zeroAll().catch(() => {}));
 }
@@ -132,10 +141,11 @@ function reusedKey(event: Event, first: KeyHolder): AppError | null {
     first.type === event.type &&
     first.schemaVersion === event.schemaVersion &&
     first.orderingKey === event.orderingKey &&
-    first.payloadSha256 === event.payloadSha256;
+    first.payloadSha256 === event.payloadSha256 &&
+    first.variants === encodeVariants(event.variants);
   if (same) return null;
   return new AppError(
     "idempotency_key_reused",
-    `This idempotency key belongs to ${first.id}, which has another type, schema_version, ordering_key or payload.`,
+    `This idempotency key belongs to ${first.id}, which has another type, schema_version, ordering_key, payload or variants.`,
   );
 }

@@ -1,11 +1,13 @@
 import { z } from "zod";
+import { chooseVersion, type VersionFault } from "../../core/choose-version.ts";
 import { compilePattern } from "../../core/event-type.ts";
 import { compileFilter, runFilter, type FilterFailure } from "../../core/filter/filter.ts";
 import { createFilterInput, type FilteredEvent } from "../../core/filter/filter-input.ts";
 import { MAX_FILTER_STEPS } from "../../core/filter/language.ts";
 import { locate } from "../../core/filter/source.ts";
 import { createEventIds, isEventId } from "../../core/ids.ts";
-import type { Subscription } from "../../core/model.ts";
+import { toWords } from "../../core/grammar.ts";
+import type { EventType, Subscription } from "../../core/model.ts";
 import { AppError, invalidField, type FieldError } from "../app-error.ts";
 import { loadPayload, type ReadEventDeps } from "../event/read-event.ts";
 import { FilterSource } from "../field-schemas.ts";
@@ -17,6 +19,7 @@ import type { SubscriptionDeps } from "./deps.ts";
 
 export interface TestSubscriptionDeps extends ReadEventDeps, Pick<Runtime, "randomBytes"> {
   subscriptions: Pick<SubscriptionDeps["subscriptions"], "find">;
+  eventTypes: SubscriptionDeps["eventTypes"];
   /** Of a source that is gone too. */
   findSourceName(tenantId: string, id: string): Promise<string | null>;
   maxPayloadBytes: number;
@@ -24,7 +27,7 @@ export interface TestSubscriptionDeps extends ReadEventDeps, Pick<Runtime, "rand
 
 /** The fields of an event that is made up; what is left out is as a publish would have it. */
 const SampleEvent = z.strictObject({
-  ...PublishEventInput.omit({ variants: true }).shape,
+  ...PublishEventInput.shape,
   type: PublishEventInput.shape.type.nullish(),
 });
 
@@ -42,15 +45,20 @@ export interface SubscriptionTest {
   matched: boolean;
   /** The event would be passed over, and the subscription be among its `skipped`. */
   skipped: boolean;
-  reason: FilterFailure | "absent" | "event_type" | "subscription_disabled" | null;
+  reason: FilterFailure | "absent" | "event_type" | "subscription_disabled" | "required_scope" | VersionFault | null;
   /** Of the part of the filter that decided so. */
   position: NonNullable<FieldError["position"]> | null;
   steps: number;
 }
 
+/** A subscription, or a filter alone: that of one to everything, which is entitled to everything. */
+type Tested = Pick<Subscription, "eventTypePattern" | "filter" | "schemaVersion" | "disabledAt"> & {
+  entitlement: string[] | null;
+};
+
 /**
- * Whether a filter, or a subscription with its pattern, takes an event: a stored one, or a sample. Stores nothing. Throws
- * `payload_erased` for an event whose payload is no longer stored.
+ * Whether a filter, or a subscription with its pattern, scope and version, takes an event: a stored one, or a sample. Stores
+ * nothing. Throws `payload_erased` for an event whose payload is no longer stored.
  */
 export async function testSubscription(
   deps: TestSubscriptionDeps,
@@ -64,9 +72,9 @@ export async function testSubscription(
     throw new AppError("payload_too_large", `The payload is larger than ${deps.maxPayloadBytes} bytes.`);
   }
   const tested = await findTested(deps, principal.tenantId, input);
-  const { event, bytes } = input.event_id
-    ? await loadEvent(deps, principal, input.event_id)
-    : { event: toSample(deps, input.event ?? {}), bytes: payload };
+  const event = input.event_id
+    ? await findEvent(deps, principal, input.event_id)
+    : toSample(deps, input.event ?? {}, tested.schemaVersion);
 
   const no = (reason: SubscriptionTest["reason"]) => ({
     matched: false,
@@ -77,13 +85,21 @@ export async function testSubscription(
   });
   if (tested.disabledAt !== null) return no("subscription_disabled");
   if (!compilePattern(tested.eventTypePattern)(event.type)) return no("event_type");
+  const type = tested.entitlement && (await deps.eventTypes.find(principal.tenantId, event.type));
+  if (type && type.requiredScope !== null && !tested.entitlement!.includes(type.requiredScope)) {
+    return no("required_scope");
+  }
+  const choice = chooseVersion(tested.schemaVersion, { versions: event.versions, isRetired: retirement(type) });
+  if (choice.versionFault !== null) return no(choice.versionFault);
   if (tested.filter === null) return { ...no(null), matched: true };
   const filter = compileFilter(tested.filter);
   if (!filter.ok) {
     const position = { offset: filter.error.position, ...locate(tested.filter, filter.error.position) };
     return { ...no("invalid_filter"), skipped: true, position };
   }
-  const result = runFilter(filter.value, createFilterInput(event, bytes), MAX_FILTER_STEPS);
+  const { schemaVersion } = choice;
+  const bytes = event.payload === null ? payload : await event.payload(schemaVersion);
+  const result = runFilter(filter.value, createFilterInput({ ...event, schemaVersion }, bytes), MAX_FILTER_STEPS);
   return {
     matched: result.outcome === "match",
     skipped: result.outcome === "failed",
@@ -106,43 +122,66 @@ function refuseAmbiguity(input: TestSubscriptionInput, payload: Uint8Array | nul
   }
 }
 
-/** A filter alone is that of a subscription to everything. */
+function retirement(type: EventType | null): (version: number) => boolean {
+  return (version) => type?.versions.some((one) => one.schemaVersion === version && one.retiredAt !== null) ?? false;
+}
+
 async function findTested(
   deps: TestSubscriptionDeps,
   tenantId: string,
   { filter, subscription_id: id }: TestSubscriptionInput,
-): Promise<Pick<Subscription, "eventTypePattern" | "filter" | "disabledAt">> {
-  if (id == null) return { eventTypePattern: "*", filter: filter!, disabledAt: null };
+): Promise<Tested> {
+  if (id == null) {
+    return { eventTypePattern: "*", filter: filter!, schemaVersion: null, disabledAt: null, entitlement: null };
+  }
   const subscription = await deps.subscriptions.find(tenantId, id);
   if (!subscription) throw invalidField("subscription_id", "no such subscription");
-  return subscription;
+  return { ...subscription, entitlement: toWords(subscription.entitlementScope) };
 }
 
-async function loadEvent(
-  deps: TestSubscriptionDeps,
-  principal: Principal,
-  id: string,
-): Promise<{ event: FilteredEvent; bytes: Uint8Array | null }> {
+/** An event with the versions it carries. `payload` reads one of them, null where it is not JSON; itself null for a sample's. */
+type TestedEvent = FilteredEvent & {
+  versions: number[];
+  payload: ((version: number) => Promise<Uint8Array | null>) | null;
+};
+
+async function findEvent(deps: TestSubscriptionDeps, principal: Principal, id: string): Promise<TestedEvent> {
   const event = isEventId(id) ? await deps.findEvent(principal.tenantId, id, deps.now()) : null;
   if (!event) throw invalidField("event_id", "no such event");
-  const payload = await loadPayload(deps, event);
-  if (!payload) throw new AppError("payload_erased", "The payload of this event is no longer stored.");
+  if (event.payloadErasedAt !== null) throw payloadErased();
   const sourceName = (await deps.findSourceName(principal.tenantId, event.sourceId)) ?? event.sourceId;
-  return { event: { ...event, sourceName }, bytes: event.payloadIsJson ? payload : null };
+  return {
+    ...event,
+    sourceName,
+    versions: [event.schemaVersion, ...event.variants.map(({ schemaVersion }) => schemaVersion)],
+    payload: async (version) => {
+      const payload = await loadPayload(deps, event, version);
+      if (!payload) throw payloadErased();
+      return event.payloadIsJson ? payload : null;
+    },
+  };
 }
 
-function toSample(deps: TestSubscriptionDeps, given: z.infer<typeof SampleEvent>): FilteredEvent {
+function payloadErased(): AppError {
+  return new AppError("payload_erased", "The payload of this event is no longer stored.");
+}
+
+/** Unless it says which version it has, a sample has the one that is asked for. */
+function toSample(deps: TestSubscriptionDeps, given: z.infer<typeof SampleEvent>, wanted: number | null): TestedEvent {
   const now = deps.now();
+  const schemaVersion = given.schema_version ?? wanted ?? 1;
   return {
     id: createEventIds(now, deps.randomBytes(10), 1)[0]!,
     type: given.type ?? "sample",
     sourceName: given.source ?? "sample",
-    schemaVersion: given.schema_version ?? 1,
+    schemaVersion,
     orderingKey: given.ordering_key ?? null,
     idempotencyKey: given.idempotency_key ?? null,
     causeEventId: given.cause_event_id ?? null,
     occurredAt: given.occurred_at ?? now,
     relayedAt: now,
     contentType: "application/json",
+    versions: [schemaVersion],
+    payload: null,
   };
 }

@@ -1,19 +1,27 @@
 import { z } from "zod";
 import type { Subscription } from "../../core/model.ts";
+import { isPinRetired } from "../../core/subscription-pin.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { notFound } from "../app-error.ts";
-import { EventTypePattern, FilterSource } from "../field-schemas.ts";
-import { notSupported, parseInput } from "../parse-input.ts";
+import { EventTypePattern, FilterSource, SchemaVersion } from "../field-schemas.ts";
+import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { untilFresh } from "../until-fresh.ts";
-import { requireFilterRoom, subscriptionPolicies, type SubscriptionDeps } from "./deps.ts";
+import {
+  EntitlementScope,
+  findItsType,
+  requireFilterRoom,
+  retiredPin,
+  subscriptionPolicies,
+  type SubscriptionDeps,
+} from "./deps.ts";
 
 export const UpdateSubscriptionInput = z.strictObject({
   event_type_pattern: EventTypePattern.optional(),
   retry_policy: RetryPolicyInput.nullish(),
-  schema_version: notSupported(),
+  schema_version: SchemaVersion.nullish(),
   filter: FilterSource.nullish(),
-  entitlement_scope: notSupported(),
+  entitlement_scope: EntitlementScope.nullish(),
 });
 export type UpdateSubscriptionInput = z.infer<typeof UpdateSubscriptionInput>;
 
@@ -37,9 +45,14 @@ export async function updateSubscription(
       ...present,
       eventTypePattern: input.event_type_pattern ?? present.eventTypePattern,
       ...(isFilterSet && { filter: input.filter!, filterFailure: null }),
+      entitlementScope: input.entitlement_scope === undefined ? present.entitlementScope : input.entitlement_scope,
+      schemaVersion: input.schema_version === undefined ? present.schemaVersion : input.schema_version,
       retryPolicy: changeOverride(present.retryPolicy, input.retry_policy),
     };
     if (isFilterSet) await requireFilterRoom(deps, tenantId, changed);
+    const isAnew =
+      changed.eventTypePattern !== present.eventTypePattern || changed.schemaVersion !== present.schemaVersion;
+    if (isAnew && isPinRetired(changed, await findItsType(deps, tenantId, changed))) throw retiredPin(changed);
     const policies = subscriptionPolicies(endpoint, changed.retryPolicy);
     return (await deps.subscriptions.update(tenantId, present, changed, policies, isFilterSet)) ? changed : null;
   });

@@ -22,6 +22,7 @@ export const CreateTenantInput = z.strictObject({
   status: z.enum(["active", "suspended"]).default("active"),
   endpoint_quota: z.int().min(0).max(MAX_ENDPOINT_QUOTA).nullish(),
   header_prefix: HeaderPrefix.nullish(),
+  require_registered_types: z.boolean().default(false),
 });
 export type CreateTenantInput = z.infer<typeof CreateTenantInput>;
 
@@ -38,6 +39,7 @@ export async function createTenant(deps: TenantDeps, body: unknown): Promise<Ten
     status: input.status,
     endpointQuota: input.endpoint_quota ?? null,
     headerPrefix: input.header_prefix ?? null,
+    requireRegisteredTypes: input.require_registered_types,
     suspendedAt: input.status === "suspended" ? now : null,
     shard,
     createdAt: now,

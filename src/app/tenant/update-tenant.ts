@@ -14,6 +14,7 @@ export const UpdateTenantInput = z.strictObject({
   status: CreateTenantInput.shape.status.unwrap().optional(),
   endpoint_quota: CreateTenantInput.shape.endpoint_quota,
   header_prefix: CreateTenantInput.shape.header_prefix,
+  require_registered_types: z.boolean().optional(),
 });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInput>;
 
@@ -26,7 +27,8 @@ export async function updateTenant(deps: TenantDeps, id: string, body: unknown):
   const input = parseInput(UpdateTenantInput, body);
   const present = await getTenant(deps, id);
   const { name, plan, status, endpoint_quota: endpointQuota, header_prefix: headerPrefix } = input;
-  const changes: TenantChanges = { name, plan, status, endpointQuota, headerPrefix };
+  const { require_registered_types: requireRegisteredTypes } = input;
+  const changes: TenantChanges = { name, plan, status, endpointQuota, headerPrefix, requireRegisteredTypes };
   if (Object.values(changes).every((value) => value === undefined)) return present;
   const store = deps.tenantStore(present.shard);
   if (typeof headerPrefix === "string") {

@@ -6,7 +6,7 @@ import type { HttpContext } from "../context.ts";
 import { readQuery } from "../request.ts";
 
 /**
- * Refuses a query where none is read, so that nothing is accepted and ignored. Lists and raw publishes read theirs, and
+ * Refuses a query where none is read, so that nothing is accepted and ignored. Lists, raw publishes, and payloads read theirs, and
  * refuse themselves what they do not know.
  */
 export const refuseUnknownQuery = createMiddleware<HttpContext>(async (c, next) => {
@@ -23,5 +23,5 @@ export const refuseUnknownQuery = createMiddleware<HttpContext>(async (c, next) 
 
 function readsQuery(method: string, path: string): boolean {
   if (method === "POST") return path.endsWith("/events/raw");
-  return method === "GET" && (!path.includes(":") || path.endsWith("/secrets"));
+  return method === "GET" && (!path.includes(":") || /\/(secrets|payload)$/.test(path));
 }

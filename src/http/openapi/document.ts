@@ -164,8 +164,10 @@ function securityOf(access: Access): Record<string, string[]>[] {
 
 function parametersOf({ path, query, queryExample, access, takesIdempotencyKey }: Operation) {
   const parameters: (Parameter | Reference)[] = [];
-  if (path.includes("{id}")) {
-    parameters.push({ name: "id", in: "path", required: true, description: FIELDS["id"]!, schema: { type: "string" } });
+  const key = /\{(\w+)\}/.exec(path)?.[1];
+  if (key !== undefined) {
+    const description = FIELDS[key === "name" ? "type" : key]!;
+    parameters.push({ name: key, in: "path", required: true, description, schema: { type: "string" } });
   }
   if (access !== "anyone" && access !== "operator") parameters.push({ $ref: "#/components/parameters/tenant" });
   if (takesIdempotencyKey) parameters.push({ $ref: "#/components/parameters/idempotencyKey" });

@@ -24,6 +24,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Tenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   "CreateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
   "UpdateTenant.status": "A suspended tenant publishes nothing and no attempt starts; nothing is lost.",
+  require_registered_types: "Whether producers may publish registered types and versions only.",
   suspended_at: "Since when it is suspended; null when it is not.",
   header_prefix:
     "Under it the relay's own headers go out once more, as `X-Acme-Event-Id` or `svix-signature`; null: they do not.",
@@ -131,9 +132,31 @@ export const FIELDS: Readonly<Record<string, string>> = {
   steps: "Evaluation steps.",
   skipped_count: "Subscriptions that were passed over because their filter failed.",
   skipped: "The first hundred of them.",
-  entitlement_scope: "Null so far.",
-  "Subscription.schema_version": "Null so far: any version.",
+  entitlement_scope:
+    "Words, a space between them. A type whose `required_scope` is not among them does not match; null: none.",
+  "Subscription.schema_version": "The version it gets; null: the newest that an event carries.",
+  "CreateSubscription.schema_version":
+    "The version it gets; null: the newest that an event carries. Of one type, unless given, its newest that is registered; else null.",
+  "UpdateSubscription.schema_version": "The version it gets; null: the newest that an event carries.",
+  "Delivery.schema_version":
+    "Of the payload it carries; of one born failed for its version, the one that was asked for.",
+  "DeliveryWithAttempts.schema_version":
+    "Of the payload it carries; of one born failed for its version, the one that was asked for.",
   "Subscription.retry_policy": "The parts that override the endpoint's policy, as they were given.",
+
+  // Event types.
+  "CreateEventType.name": "Segments of letters, digits, `_` and `-`, joined by dots, at most 128 characters.",
+  "EventType.name": "Segments of letters, digits, `_` and `-`, joined by dots, at most 128 characters.",
+  required_scope: "A word that a subscription must have in its `entitlement_scope`, or it does not match; null: none.",
+  versions: "Lowest first.",
+  json_schema: "Payloads of this version are held to it when they are published; null: they are not checked.",
+  retired_at: "Since when nobody gets it; null while it is delivered.",
+  retired: "`true` retires the version, `false` takes that back.",
+  "UpdateEventType.force": "Retire it though subscriptions ask for it.",
+  "UpdateEventType.schema_version": "The version that `json_schema` and `retired` are of.",
+  "CreateEventType.schema_version": "The version to register; 1 unless given.",
+  "EventTypeVersion.schema_version": "Of payloads.",
+  subscriptions: "Those that stand in the way, at most 100.",
 
   // Events.
   type: "Segments of letters, digits, `_` and `-`, joined by dots, at most 128 characters.",
@@ -141,6 +164,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   source: "Id or name of the source. Needed with an admin key; a publish key has its own.",
   occurred_at: "When it happened; the moment of acceptance unless given.",
   schema_version: "Of the payload; 1 unless given.",
+  variants: "The same payload in further versions: what those get who ask for them. At most four.",
+  "PublishVariant.schema_version":
+    "Of this payload: another than the event's own and than those of its other variants.",
+  "EventVariant.schema_version": "Of this payload.",
   idempotency_key: "Publishing again with the same key delivers nothing again. 1 to 256 visible ASCII characters.",
   ordering_key: "What `keyed` endpoints order by. 1 to 256 visible ASCII characters.",
   cause_event_id: "The event that caused this one; it need not exist.",

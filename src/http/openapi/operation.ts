@@ -27,7 +27,7 @@ export interface Operation {
   /** Unique, and never changed: generated clients name their functions by it. */
   id: string;
   method: "get" | "post" | "patch" | "delete";
-  /** With `{id}` where an id goes. */
+  /** With `{id}`, or `{name}`, where one goes. */
   path: string;
   tag: string;
   summary: string;

@@ -3,6 +3,7 @@ import { apiKeyOperations } from "./operations/api-keys.ts";
 import { deliveryOperations } from "./operations/deliveries.ts";
 import { endpointOperations } from "./operations/endpoints.ts";
 import { eventOperations } from "./operations/events.ts";
+import { eventTypeOperations } from "./operations/event-types.ts";
 import { serviceOperations } from "./operations/service.ts";
 import { sourceOperations } from "./operations/sources.ts";
 import { subscriptionOperations } from "./operations/subscriptions.ts";
@@ -14,6 +15,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...deliveryOperations,
   ...endpointOperations,
   ...subscriptionOperations,
+  ...eventTypeOperations,
   ...sourceOperations,
   ...apiKeyOperations,
   ...tenantOperations,

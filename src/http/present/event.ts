@@ -15,6 +15,9 @@ type SkippedAnswer = z.infer<typeof SkippedAnswer>;
 export function presentSkipped({ subscriptionId, reason }: SkippedSubscription): SkippedAnswer {
   return { subscription_id: subscriptionId, reason };
 }
+const EventVariantAnswer = z
+  .object({ schema_version: z.int(), payload_sha256: sha256, payload_size: z.int() })
+  .register(ANSWERS, { id: "EventVariant" });
 
 export const EventAnswer = z
   .object({
@@ -40,6 +43,7 @@ export const EventAnswer = z
     payload_erased_at: time.nullable(),
     skipped_count: z.int(),
     skipped: z.array(SkippedAnswer),
+    variants: z.array(EventVariantAnswer),
   })
   .register(ANSWERS, { id: "Event" });
 type EventAnswer = z.infer<typeof EventAnswer>;
@@ -68,5 +72,10 @@ export function presentEvent(event: Event): EventAnswer {
     delivery_count: event.deliveryCount,
     skipped_count: event.skippedCount,
     skipped: event.skipped.map(presentSkipped),
+    variants: event.variants.map(({ schemaVersion, payloadSha256, payloadSize }) => ({
+      schema_version: schemaVersion,
+      payload_sha256: payloadSha256,
+      payload_size: payloadSize,
+    })),
   };
 }

@@ -30,7 +30,6 @@ export const SubscriptionAnswer = z
   .register(ANSWERS, { id: "Subscription" });
 type SubscriptionAnswer = z.infer<typeof SubscriptionAnswer>;
 
-/** What is not built yet shows the one value it can have. */
 export function presentSubscription(subscription: Subscription): SubscriptionAnswer {
   return {
     id: subscription.id,
@@ -40,8 +39,8 @@ export function presentSubscription(subscription: Subscription): SubscriptionAns
     filter_failed_at: presentTime(subscription.filterFailure?.at ?? null),
     filter_failed_reason: subscription.filterFailure?.reason ?? null,
     filter_failed_event_id: subscription.filterFailure?.eventId ?? null,
-    schema_version: null,
-    entitlement_scope: null,
+    schema_version: subscription.schemaVersion,
+    entitlement_scope: subscription.entitlementScope,
     retry_policy: subscription.retryPolicy,
     disabled_at: presentTime(subscription.disabledAt),
     last_disabled_at: presentTime(subscription.lastDisabledAt),

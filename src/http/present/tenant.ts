@@ -13,6 +13,7 @@ export const TenantAnswer = z
     status: z.enum(["active", "suspended"]),
     endpoint_quota: z.int().nullable(),
     header_prefix: z.string().nullable(),
+    require_registered_types: z.boolean(),
     suspended_at: time.nullable(),
     created_at: time,
   })
@@ -27,6 +28,7 @@ export function presentTenant(tenant: Tenant): TenantAnswer {
     status: tenant.status,
     endpoint_quota: tenant.endpointQuota,
     header_prefix: tenant.headerPrefix,
+    require_registered_types: tenant.requireRegisteredTypes,
     suspended_at: presentTime(tenant.suspendedAt),
     created_at: formatTime(tenant.createdAt),
   };

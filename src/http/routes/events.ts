@@ -10,7 +10,7 @@ export const eventRoutes = new Hono<HttpContext>()
   .get("/", async (c) => c.json(presentPage(await listEvents(c.var.deps, c.var.principal, readQuery(c)), presentEvent)))
   .get("/:id", async (c) => c.json(presentEvent(await getEvent(c.var.deps, c.var.principal, c.req.param("id")))))
   .get("/:id/payload", async (c) => {
-    const { event, payload } = await getEventPayload(c.var.deps, c.var.principal, c.req.param("id"));
+    const { event, payload } = await getEventPayload(c.var.deps, c.var.principal, c.req.param("id"), readQuery(c));
     // What a producer stored must not run in the browser of whoever looks at it.
     return c.body(payload as Uint8Array<ArrayBuffer>, 200, {
       "Content-Type": event.contentType,

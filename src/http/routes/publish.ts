@@ -3,6 +3,7 @@ import { AppError, invalidField } from "../../app/app-error.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
+import { MAX_VARIANTS } from "../../core/event-variants.ts";
 import { HOP_HEADER, MAX_HOPS, parseHops } from "../../core/hops.ts";
 import { isJson } from "../../core/json-span.ts";
 import {
@@ -36,7 +37,7 @@ export function publishRoutes(options: PublishOptions) {
   return new Hono<HttpContext>()
     .post("/", async (c) => {
       const caller = await openPublish(options, c, (maxPayloadBytes) =>
-        readBytes(c.req.raw, maxPayloadBytes + MAX_FIELD_BYTES).catch(asPayloadTooLarge),
+        readBytes(c.req.raw, maxEventBytes(maxPayloadBytes)).catch(asPayloadTooLarge),
       );
       const item = await itemOf(async () => {
         readHops(c);
@@ -144,9 +145,16 @@ function takeIdempotencyKey(c: Context<HttpContext>, item: PublishItem, messageI
   return item;
 }
 
-function toItem({ fields, payload }: PublishBody): PublishItem {
+function toItem({ fields, payload, variants = [] }: PublishBody): PublishItem {
   if (payload === null) throw invalidField("payload", "is required");
-  return { fields, payload, payloadIsJson: true, contentType: "application/json", contentEncoding: null };
+  const json = { payloadIsJson: true, contentType: "application/json", contentEncoding: null };
+  return { fields, payload, variants, ...json };
+}
+
+/** A whole event, with its payload in as many versions as it may have; those that are large have no room for all of them. */
+function maxEventBytes(maxPayloadBytes: number): number {
+  const versions = Math.min((1 + MAX_VARIANTS) * maxPayloadBytes, MAX_BATCH_BYTES);
+  return Math.max(maxPayloadBytes, versions) + MAX_FIELD_BYTES;
 }
 
 /** Any body is the payload, byte for byte; the event's fields are query parameters. */
@@ -204,6 +212,8 @@ export function bodyError({ reason, path, offset }: BatchBodyError): AppError {
       return invalidField("", "must be a JSON object");
     case "too_deep":
       return invalidField(path ?? "", "is nested too deeply");
+    case "malformed_variants":
+      return invalidField(path ?? "variants", path === "variants" ? "must be a list" : "must be an object");
     case "fields_too_large":
       return invalidField("", `the fields beside the payload are larger than ${MAX_FIELD_BYTES} bytes`);
     case "missing_events":

@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
 import { MAX_SUBSCRIPTIONS } from "../../core/quotas.ts";
 import type { RetryPolicyInput } from "../../core/retry-policy.ts";
-import { endpoint, subscription, tenant } from "../schema.ts";
+import { endpoint, eventType, subscription, tenant } from "../schema.ts";
 import { insertRetryPolicies, toRetryPolicyRow } from "./retry-policies.ts";
 import { afterKey, bumpTenantRevision, hasRoom, insertOwed, valuesWhere } from "./statements.ts";
 
@@ -15,6 +15,8 @@ const columns = {
   filterFailedAt: subscription.filterFailedAt,
   filterFailedReason: subscription.filterFailedReason,
   filterFailedEventId: subscription.filterFailedEventId,
+  entitlementScope: subscription.entitlementScope,
+  schemaVersion: subscription.schemaVersion,
   retryPolicy: subscription.retryPolicy,
   disabledAt: subscription.disabledAt,
   lastDisabledAt: subscription.lastDisabledAt,
@@ -33,7 +35,7 @@ export function createSubscriptionStore(d1: D1Database) {
   };
   return {
     /**
-     * `stale` when the endpoint is gone or its policy is no longer `policies.endpoint`, `full` when the tenant has all it may
+     * `stale` when the endpoint is gone or its policy is no longer `policies.endpoint`, or the version asked for is retired, `full` when the tenant has all it may
      * have; then nothing is stored. By `subscription_living`.
      */
     async insert(
@@ -46,7 +48,8 @@ export function createSubscriptionStore(d1: D1Database) {
       const values = { ...row, tenantId, retryPolicy: toText(row.retryPolicy), retryPolicyId: effective?.id ?? null };
       const isLivingOfTenant = and(eq(subscription.tenantId, tenantId), isNull(subscription.deletedAt));
       const room = hasRoom(subscription, isLivingOfTenant, MAX_SUBSCRIPTIONS);
-      const isFresh = sql`${endpointHasPolicy(tenantId, row.endpointId, seen.id)} and ${room}`;
+      const isFresh = sql`${endpointHasPolicy(tenantId, row.endpointId, seen.id)} and ${pinIsNotRetired(tenantId, row)}
+        and ${room}`;
       const isStored = sql`exists (select 1 from ${subscription} where ${isLiving(tenantId, row.id)})`;
       const [, inserted, [rooms]] = await db.batch([
         insertRetryPolicies(db, tenantId, effective ? [effective] : [], isFresh),
@@ -98,17 +101,19 @@ export function createSubscriptionStore(d1: D1Database) {
 
     /**
      * Stores `to` over `from`. False, and nothing changed, when the subscription is no longer as `from` says, or its
-     * endpoint's policy no longer `policies.endpoint`.
+     * endpoint's policy no longer `policies.endpoint`, or a version newly asked for is retired.
      */
     async update(
       tenantId: string,
       from: Subscription,
-      to: Pick<Subscription, "eventTypePattern" | "filter" | "retryPolicy">,
+      to: Pick<Subscription, "eventTypePattern" | "filter" | "entitlementScope" | "schemaVersion" | "retryPolicy">,
       policies: SubscriptionPolicies,
       isFilterSet = false,
     ): Promise<boolean> {
       const seen = await toRetryPolicyRow(policies.endpoint);
       const effective = policies.effective && (await toRetryPolicyRow(policies.effective));
+      // One that has asked for it since before it was retired may change in all else.
+      const isAnew = to.eventTypePattern !== from.eventTypePattern || to.schemaVersion !== from.schemaVersion;
       const [, , updated] = await db.batch([
         insertOwed(db, tenantId, from.endpointId),
         insertRetryPolicies(db, tenantId, effective ? [effective] : []),
@@ -118,6 +123,8 @@ export function createSubscriptionStore(d1: D1Database) {
             eventTypePattern: to.eventTypePattern,
             filter: to.filter,
             ...(isFilterSet && NO_FAILURE),
+            entitlementScope: to.entitlementScope,
+            schemaVersion: to.schemaVersion,
             retryPolicy: toText(to.retryPolicy),
             retryPolicyId: effective?.id ?? null,
           })
@@ -126,6 +133,9 @@ export function createSubscriptionStore(d1: D1Database) {
               isLiving(tenantId, from.id),
               eq(subscription.eventTypePattern, from.eventTypePattern),
               sql`${subscription.filter} is ${from.filter}`,
+              sql`${subscription.entitlementScope} is ${from.entitlementScope}`,
+              sql`${subscription.schemaVersion} is ${from.schemaVersion}`,
+              isAnew ? pinIsNotRetired(tenantId, to) : undefined,
               sql`${subscription.retryPolicy} is ${toText(from.retryPolicy)}`,
               sql`${subscription.disabledAt} is ${from.disabledAt}`,
               endpointHasPolicy(tenantId, from.endpointId, seen.id),
@@ -181,6 +191,16 @@ function isLiving(tenantId: string, id: string): SQL | undefined {
 function endpointHasPolicy(tenantId: string, endpointId: string, policyId: string): SQL {
   return sql`exists (select 1 from ${endpoint} where ${endpoint.tenantId} = ${tenantId} and ${endpoint.id} = ${endpointId}
     and ${endpoint.retryPolicyId} = ${policyId} and ${endpoint.deletedAt} is null)`;
+}
+
+/** Of a subscription to one type: that name is no wildcard's. */
+function pinIsNotRetired(
+  tenantId: string,
+  { eventTypePattern, schemaVersion }: Pick<Subscription, "eventTypePattern" | "schemaVersion">,
+): SQL {
+  return sql`not exists (select 1 from ${eventType} where ${eventType.tenantId} = ${tenantId}
+    and ${eventType.name} = ${eventTypePattern} and ${eventType.schemaVersion} = ${schemaVersion}
+    and ${eventType.retiredAt} is not null)`;
 }
 
 function toText(override: RetryPolicyInput | null): string | null {

@@ -1,7 +1,7 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { PageRequest, Tenant, TenantChanges } from "../../core/model.ts";
-import { apiKey, endpoint, source, subscription, tenant, tenantDirectory } from "../schema.ts";
+import { apiKey, endpoint, eventType, source, subscription, tenant, tenantDirectory } from "../schema.ts";
 import { afterKey, orKeep } from "./statements.ts";
 
 const directoryColumns = {
@@ -45,6 +45,7 @@ const tenantColumns = {
   status: tenant.status,
   endpointQuota: tenant.endpointQuota,
   headerPrefix: tenant.headerPrefix,
+  requireRegisteredTypes: tenant.requireRegisteredTypes,
   suspendedAt: tenant.suspendedAt,
   shard: tenant.shard,
   createdAt: tenant.createdAt,
@@ -77,7 +78,7 @@ export function createTenantStore(shard: D1Database) {
     /** Null when there is no such tenant. Suspending one that is, or reactivating one that is not, moves no clock. */
     async update(
       id: string,
-      { name, plan, status, endpointQuota, headerPrefix }: TenantChanges,
+      { name, plan, status, endpointQuota, headerPrefix, requireRegisteredTypes }: TenantChanges,
       now: number,
     ): Promise<Tenant | null> {
       const rows = await db
@@ -88,6 +89,7 @@ export function createTenantStore(shard: D1Database) {
           status: orKeep(status, tenant.status),
           endpointQuota: orKeep(endpointQuota, tenant.endpointQuota),
           headerPrefix: orKeep(headerPrefix, tenant.headerPrefix),
+          requireRegisteredTypes: orKeep(requireRegisteredTypes, tenant.requireRegisteredTypes),
           ...(status === "suspended" && { suspendedAt: sql`coalesce(${tenant.suspendedAt}, ${now})` }),
           ...(status === "active" && {
             suspendedAt: null,
@@ -137,6 +139,7 @@ export function createTenantStore(shard: D1Database) {
           .update(apiKey)
           .set({ revokedAt: now })
           .where(and(eq(apiKey.tenantId, id), isNull(apiKey.revokedAt))),
+        db.delete(eventType).where(eq(eventType.tenantId, id)),
       ]);
       return deleted.length > 0;
     },

@@ -11,6 +11,13 @@ import { toRetryPolicyRow } from "../config/retry-policies.ts";
 const SAME_LANE = `x.endpoint_id = ep.id and x.lane_key = ${LANE_KEY} and x.terminal_at is null and x.lane_key is not null`;
 const BLOCKED_HEAD = "b.endpoint_id = d.endpoint_id and b.event_id = d.event_id and b.replay_no = d.replay_no";
 
+/** As `core/choose-version` chooses, of event `e` for subscription `s`; null where there is none to send. */
+const REPLAYED_VERSION = `(select max(v.version)
+  from (select e.schema_version as version union all select j.value ->> 0 from json_each(e.variants) j) v
+  where v.version = coalesce(s.schema_version, v.version) and not exists (
+    select 1 from event_type x where x.tenant_id = e.tenant_id and x.name = e.type and x.schema_version = v.version
+      and x.retired_at is not null))`;
+
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 /** Rows moved by one statement, so that no statement grows with a backlog. */
 const CHUNK = 500;
@@ -63,7 +70,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
      * Inserts the next replay of a terminal delivery and links both, in one batch. The number comes from the rows, so two
      * at once get two numbers. In a lane it joins at the tail; that of a blocked head alone goes to the front and unblocks
      * the lane. Null when the delivery is not terminal, its endpoint is disabled or deleted, or its
-     * event expired or without its payload.
+     * event expired, without its payload, or without the version that its subscription asks for now.
      */
     async insertReplay(
       tenantId: string,
@@ -87,14 +94,15 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
           .prepare(
             `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status,
                retry_policy_id, created_at, scheduled_at, next_attempt_at, replay_of, relay_region, expires_at,
-               lane_key, lane_position)
+               lane_key, lane_position, schema_version)
              select d.tenant_id, d.event_id, d.endpoint_id, ${next} + 1, d.subscription_id, 'pending',
                coalesce(?6, s.retry_policy_id, ep.retry_policy_id), ?5, iif(ep.route = 'queue', ?5, null), ?5,
                d.replay_no, d.relay_region, d.expires_at, ${LANE_KEY},
                iif(ep.route = 'queue', null, iif(
                  exists (select 1 from lane_block b where ${BLOCKED_HEAD}),
                  coalesce((select min(x.lane_position) from delivery x where ${SAME_LANE}), 0) - 1,
-                 max(0, coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0)) + 1))
+                 max(0, coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0)) + 1)),
+               ${REPLAYED_VERSION}
              from delivery d
              cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
              cross join endpoint ep on ep.tenant_id = d.tenant_id and ep.id = d.endpoint_id
@@ -102,6 +110,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
              where d.tenant_id = ?1 and d.event_id = ?2 and d.endpoint_id = ?3 and d.replay_no = ?4
                and d.terminal_at is not null and ep.disabled_at is null and ep.deleted_at is null
                and e.payload_erased_at is null and e.expires_at > ?5
+               and ${REPLAYED_VERSION} is not null
              returning replay_no`,
           )
           .bind(...key, now, policyRow?.id ?? null),
@@ -121,6 +130,28 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
           .bind(...key),
       ]);
       return results.at(-3)!.results[0]?.replay_no ?? null;
+    },
+
+    /** What decides the version of a replay: the pin, and which versions of the event's type are retired. Primary keys. */
+    async findReplayPin(
+      tenantId: string,
+      { subscriptionId, eventId }: { subscriptionId: string; eventId: string },
+    ): Promise<{ pin: number | null; retired: number[] }> {
+      const [subscriptions, versions] = await db.batch<{ schema_version: number | null }>([
+        db
+          .prepare("select schema_version from subscription where tenant_id = ? and id = ?")
+          .bind(tenantId, subscriptionId),
+        db
+          .prepare(
+            `select x.schema_version from event e cross join event_type x on x.tenant_id = e.tenant_id and x.name = e.type
+             where e.tenant_id = ? and e.id = ? and x.retired_at is not null`,
+          )
+          .bind(tenantId, eventId),
+      ]);
+      return {
+        pin: subscriptions!.results[0]?.schema_version ?? null,
+        retired: versions!.results.map((row) => row.schema_version!),
+      };
     },
 
     /** By an operator's word, whatever its URL. */

@@ -4,7 +4,7 @@ import { insertDeliveries } from "./new-deliveries.ts";
 type Row = { tenant_id: string; event_id: string; part: number; deliveries: string };
 type TenantPart = FanOutPart & { tenantId: string };
 
-/** Five thousand deliveries, of about 50 bytes each: a bound parameter may be 2 MB. */
+/** Five thousand deliveries, of up to 110 bytes each: a bound parameter may be 2 MB. */
 const PARTS_PER_STATEMENT = 5;
 
 const COLUMNS = "tenant_id, event_id, part, deliveries";
@@ -12,8 +12,10 @@ const OPEN_PARTS = {
   eventId: "f.event_id",
   endpointId: "j.value ->> 0",
   subscriptionId: "j.value ->> 1",
-  filterSteps: "j.value ->> 2",
-  filterMs: "j.value ->> 3",
+  schemaVersion: "j.value ->> 2",
+  versionFault: "j.value ->> 3",
+  filterSteps: "j.value ->> 4",
+  filterMs: "j.value ->> 5",
 };
 
 /** `?1` is the tenant, `?2` the event, `?3` the part. Primary keys. */

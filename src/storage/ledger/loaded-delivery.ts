@@ -1,3 +1,4 @@
+import { decodeVariants, payloadOfVersion } from "../../core/event-variants.ts";
 import type { TenantDeliveryRef } from "../../core/ids.ts";
 import type { DeliveryStatus, SourceKeys } from "../../core/model.ts";
 import type { OutboundEvent, PayloadFormat } from "../../core/outbound.ts";
@@ -70,7 +71,7 @@ export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_
   d.failure_count, d.relay_fault_count, d.next_attempt_at, d.last_attempt_at, d.locked_until, d.token,
   coalesce(d.scheduled_at, iif(d.lane_key is null or d.hold_until is not null, d.created_at, null)) as scheduled_at,
   d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
-  e.type, e.schema_version, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
+  e.type, coalesce(d.schema_version, e.schema_version) as carried_version, e.schema_version, e.variants, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, e.payload_erased_at, s.name as source_name,
   s.id as source_id, s.delivery_key_version, s.delivery_key_previous_valid_until,
@@ -106,6 +107,7 @@ export function selectOfEndpoints(db: D1Database, endpoints: string): D1Prepared
 /** `ofEndpoints` is what `selectOfEndpoints` found. */
 export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<string, any>[]): LoadedDelivery {
   const own = toOwn(ofEndpoints, row["tenant_id"], row["endpoint_id"]);
+  const stored = toStoredPayload(row);
   return {
     tenantId: row["tenant_id"],
     eventId: row["event_id"],
@@ -129,7 +131,7 @@ export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<s
       id: row["event_id"],
       type: row["type"],
       sourceName: row["source_name"],
-      schemaVersion: row["schema_version"],
+      schemaVersion: row["carried_version"],
       orderingKey: row["ordering_key"],
       causeEventId: row["cause_event_id"],
       occurredAt: row["occurred_at"],
@@ -138,15 +140,27 @@ export function toLoadedDelivery(row: Record<string, any>, ofEndpoints: Record<s
       contentEncoding: row["content_encoding"],
       payloadIsJson: row["payload_is_json"] === 1,
       hopCount: row["hop_count"],
-      payloadRef: row["payload_ref"],
-      payloadSize: row["payload_size"],
-      payloadSha256: row["payload_sha256"].toLowerCase(),
+      ...stored,
       payloadErased: row["payload_erased_at"] !== null,
     },
     endpoint: toLoadedEndpoint(row, own),
     secrets: own.secrets,
     sourceSignature: row["source_signatures"] === 1 ? { sourceId: row["source_id"], keys: toDeliveryKeys(row) } : null,
   };
+}
+
+/** Of the version that the delivery carries. */
+function toStoredPayload(row: Record<string, any>) {
+  const event = {
+    schemaVersion: row["schema_version"],
+    payloadRef: row["payload_ref"],
+    payloadSize: row["payload_size"],
+    payloadSha256: row["payload_sha256"].toLowerCase(),
+    variants: decodeVariants(row["variants"]),
+  };
+  const stored = payloadOfVersion(event, row["carried_version"]);
+  // Only what is born failed asks for what its event does not carry; a hash that nothing has lets nothing else be sent.
+  return stored ?? { payloadRef: event.payloadRef, payloadSize: event.payloadSize, payloadSha256: "" };
 }
 
 export function toLoadedEndpoint(

@@ -1,5 +1,7 @@
+import { toWords } from "../../core/grammar.ts";
 import type { MatchableSubscription } from "../../core/match.ts";
 import type { SourceKeys } from "../../core/model.ts";
+import type { RegisteredVersion } from "../../core/registered-types.ts";
 import type { Plan } from "../../core/publish-limits.ts";
 
 /** How a publisher is known: by its key, or by the tenant an operator acts for. */
@@ -15,6 +17,8 @@ export interface PublishConfigRows {
   sources: { id: string; name: string; allowedEventTypes: string[]; keys: SourceKeys }[];
   /** Oldest first. */
   subscriptions: MatchableSubscription[];
+  eventTypes: RegisteredVersion[];
+  requiresRegistration: boolean;
 }
 
 /** What a publish asks before it commits. */
@@ -26,9 +30,11 @@ export function createPublishConfigLedger(db: D1Database) {
       const bound = byKey ? publisher.keyHash : publisher.tenantId;
       // api_key_hash, or the tenant's primary key.
       const tenant = byKey ? "(select tenant_id from api_key where key_hash = ?1 and revoked_at is null)" : "?1";
-      const [tenants, keys, sources, subscriptions] = await db.batch<Record<string, unknown>>([
+      const [tenants, keys, sources, subscriptions, eventTypes] = await db.batch<Record<string, unknown>>([
         db
-          .prepare(`select id, plan, revision, status from tenant where id = ${tenant} and deleted_at is null`)
+          .prepare(
+            `select id, plan, revision, status, require_registered_types from tenant where id = ${tenant} and deleted_at is null`,
+          )
           .bind(bound),
         byKey
           ? db.prepare("select scope, source_id from api_key where key_hash = ?1 and revoked_at is null").bind(bound)
@@ -42,7 +48,7 @@ export function createPublishConfigLedger(db: D1Database) {
           .bind(bound),
         db
           .prepare(
-            `select s.id, s.endpoint_id, s.event_type_pattern, s.filter,
+            `select s.id, s.endpoint_id, s.event_type_pattern, s.filter, s.entitlement_scope, s.schema_version,
                     json_extract(p.policy, '$.max_age_seconds') as max_age_seconds,
                     e.disabled_at is not null as endpoint_disabled, e.route, e.lane_generation
              from subscription s
@@ -52,6 +58,13 @@ export function createPublishConfigLedger(db: D1Database) {
              where s.tenant_id = ${tenant}
                and s.deleted_at is null and s.disabled_at is null and e.deleted_at is null
              order by s.created_at, s.id`,
+          )
+          .bind(bound),
+        // Primary key: the tenant's, of which there are a bounded number.
+        db
+          .prepare(
+            `select name, required_scope, schema_version, json_schema, retired_at is not null as is_retired
+             from event_type where tenant_id = ${tenant}`,
           )
           .bind(bound),
       ]);
@@ -80,10 +93,20 @@ export function createPublishConfigLedger(db: D1Database) {
           endpointId: subscription["endpoint_id"] as string,
           eventTypePattern: subscription["event_type_pattern"] as string,
           filter: subscription["filter"] as string | null,
+          entitlementScope: toWords(subscription["entitlement_scope"] as string | null),
+          schemaVersion: subscription["schema_version"] as number | null,
           maxAgeSeconds: subscription["max_age_seconds"] as number,
           endpointDisabled: subscription["endpoint_disabled"] === 1,
           lane: subscription["route"] === "lane" ? { generation: subscription["lane_generation"] as number } : null,
         })),
+        eventTypes: eventTypes!.results.map((version) => ({
+          name: version["name"] as string,
+          requiredScope: version["required_scope"] as string | null,
+          schemaVersion: version["schema_version"] as number,
+          jsonSchema: version["json_schema"] as string | null,
+          isRetired: version["is_retired"] === 1,
+        })),
+        requiresRegistration: row["require_registered_types"] === 1,
       };
     },
 

@@ -1,3 +1,5 @@
+import type { VersionFault } from "../../core/choose-version.ts";
+import { encodeVariants } from "../../core/event-variants.ts";
 import type { FanOutPart } from "../../core/fan-out.ts";
 import type { FilterCost, SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
@@ -12,6 +14,8 @@ export interface NewDelivery {
   eventId: string;
   endpointId: string;
   subscriptionId: string;
+  schemaVersion: number;
+  versionFault: VersionFault | null;
   filterMatch?: FilterCost;
 }
 
@@ -24,6 +28,8 @@ export interface KeyHolder {
   schemaVersion: number;
   orderingKey: string | null;
   payloadSha256: string;
+  /** As `encodeVariants` has them. */
+  variants: string | null;
   relayedAt: number;
   deliveryCount: number;
   skippedCount: number;
@@ -33,7 +39,7 @@ export interface KeyHolder {
 /** `stale`: the configuration has changed since `revision`, nothing was written. */
 export type CommitResult = { stale: true } | { stale: false; holders: KeyHolder[] };
 
-/** Deliveries per statement: a bound parameter may be 2 MB, and one of them takes about 90 bytes. */
+/** Deliveries per statement: a bound parameter may be 2 MB, and one of them takes about 90 bytes, up to 140 with all it may say. */
 const DELIVERIES_PER_STATEMENT = 5_000;
 const SKIPPED_PER_STATEMENT = 5_000;
 
@@ -82,6 +88,7 @@ export function createPublishLedger(db: D1Database) {
           schemaVersion: row["schema_version"] as number,
           orderingKey: row["ordering_key"] as string | null,
           payloadSha256: (row["payload_sha256"] as string).toLowerCase(),
+          variants: row["variants"] as string | null,
           relayedAt: row["relayed_at"] as number,
           deliveryCount: row["delivery_count"] as number,
           skippedCount: row["skipped_count"] as number,
@@ -97,7 +104,8 @@ export function createPublishLedger(db: D1Database) {
           db
             .prepare(
               `select endpoint_id, subscription_id,
-                 iif(final_outcome = 'endpoint_disabled' and terminal_at = created_at, 'failed', 'pending') as status
+                 iif(final_outcome in ('endpoint_disabled', 'version_not_published', 'version_retired')
+                   and terminal_at = created_at, 'failed', 'pending') as status
                from delivery where tenant_id = ? and event_id = ? and replay_no = 0 order by endpoint_id limit ?`,
             )
             .bind(tenantId, eventId, limit),
@@ -161,13 +169,15 @@ function insertEvents(db: D1Database, tenantId: string, revision: number, events
     event.hopCount,
     event.skippedCount,
     event.skippedCount === 0 ? null : JSON.stringify(event.skipped.map((one) => [one.subscriptionId, one.reason])),
+    encodeVariants(event.variants),
   ]);
   const columns = rows[0]!.map((_, i) => (i === 7 ? `unhex(j.value ->> ${i})` : `j.value ->> ${i}`));
   return db
     .prepare(
       `insert into event (tenant_id, id, source_id, type, schema_version, ordering_key, idempotency_key, payload_ref,
          payload_sha256, payload_size, payload_is_json, content_type, content_encoding, occurred_at, relayed_at,
-         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count, hop_count, skipped_count, skipped)
+         cause_event_id, relay_region, expires_at, dispatched_at, delivery_count, hop_count, skipped_count, skipped,
+         variants)
        select t.id, ${columns.join(", ")}
        from tenant t cross join json_each(?2) j
        where t.id = ?1 and t.revision = ?3
@@ -181,18 +191,21 @@ const INSERT_GIVEN = insertDeliveries({
   eventId: "j.value ->> 0",
   endpointId: "j.value ->> 1",
   subscriptionId: "j.value ->> 2",
-  filterSteps: "j.value ->> 3",
-  filterMs: "j.value ->> 4",
+  schemaVersion: "j.value ->> 3",
+  versionFault: "j.value ->> 4",
+  filterSteps: "j.value ->> 5",
+  filterMs: "j.value ->> 6",
   place: "j.key",
 });
 
 /** Those of one lane in the order of `deliveries`. */
 function insertGiven(db: D1Database, tenantId: string, deliveries: NewDelivery[]): D1PreparedStatement {
-  const rows = deliveries.map(({ eventId, endpointId, subscriptionId, filterMatch }) => [
+  const rows = deliveries.map(({ eventId, endpointId, subscriptionId, schemaVersion, versionFault, filterMatch }) => [
     eventId,
     endpointId,
     subscriptionId,
-    ...(filterMatch ? [filterMatch.steps, filterMatch.ms] : []),
+    schemaVersion,
+    ...(filterMatch ? [versionFault, filterMatch.steps, filterMatch.ms] : versionFault === null ? [] : [versionFault]),
   ]);
   return db.prepare(INSERT_GIVEN).bind(tenantId, JSON.stringify(rows));
 }
@@ -212,7 +225,8 @@ function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement
   return db
     .prepare(
       `select k.value ->> 2 as position, e.id, e.type, e.schema_version, e.ordering_key,
-              hex(e.payload_sha256) as payload_sha256, e.relayed_at, e.delivery_count, e.skipped_count, e.skipped
+              hex(e.payload_sha256) as payload_sha256, e.relayed_at, e.delivery_count, e.skipped_count, e.skipped,
+              e.variants
        from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1`,
     )
     .bind(JSON.stringify(keyed));

@@ -1,4 +1,5 @@
 /** What is read of an event, a delivery and an attempt, and how it reads. */
+import { decodeVariants } from "../../core/event-variants.ts";
 import type { SkippedSubscription } from "../../core/match.ts";
 import type { Attempt, Delivery, Event } from "../../core/model.ts";
 
@@ -8,7 +9,9 @@ export type Row = Record<string, any>;
 export const EVENT_COLUMNS = "d.*, hex(payload_sha256) as hash";
 /** Of a delivery `d`. */
 export const DELIVERY_COLUMNS = `d.*, (select p.policy from retry_policy p
-  where p.tenant_id = d.tenant_id and p.id = d.retry_policy_id) as policy`;
+  where p.tenant_id = d.tenant_id and p.id = d.retry_policy_id) as policy,
+  coalesce(d.schema_version, (select e.schema_version from event e
+    where e.tenant_id = d.tenant_id and e.id = d.event_id)) as carried_version`;
 /** Of an attempt `a`. */
 export const ATTEMPT_COLUMNS = "a.*, hex(response_body_sha256) as hash";
 
@@ -35,6 +38,7 @@ export function toEvent(row: Row): Event {
     deliveryCount: row["delivery_count"],
     hopCount: row["hop_count"],
     payloadErasedAt: row["payload_erased_at"],
+    variants: decodeVariants(row["variants"]),
     skippedCount: row["skipped_count"],
     skipped: toSkipped(row["skipped"]),
   };
@@ -52,6 +56,7 @@ export function toDelivery(row: Row): Delivery {
     endpointId: row["endpoint_id"],
     replayNo: row["replay_no"],
     subscriptionId: row["subscription_id"],
+    schemaVersion: row["carried_version"],
     status: row["status"],
     attemptCount: row["attempt_count"],
     retryPolicy: JSON.parse(row["policy"]),

@@ -100,9 +100,9 @@ export function createTestSendLedger(db: D1Database) {
           .prepare(
             `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, token, locked_until,
                attempt_count, retry_policy_id, created_at, scheduled_at, next_attempt_at, last_attempt_at, relay_region,
-               expires_at)
+               expires_at, schema_version)
              select tenant_id, id, ?3, ?4, 'processing', ?5, ?6, 1, ?7, relayed_at, relayed_at, ?6, ?8, relay_region,
-               expires_at
+               expires_at, schema_version
              from event where tenant_id = ?1 and id = ?2
              on conflict do nothing`,
           )

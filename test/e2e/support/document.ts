@@ -56,6 +56,7 @@ export function findOperation(
 function matches(template: string, path: string): boolean {
   const [wanted, given] = [template.split("/"), path.split("/")];
   return (
-    wanted.length === given.length && wanted.every((part, i) => (part === "{id}" ? given[i] !== "" : part === given[i]))
+    wanted.length === given.length &&
+    wanted.every((part, i) => (part.startsWith("{") ? given[i] !== "" : part === given[i]))
   );
 }

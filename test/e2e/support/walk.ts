@@ -79,7 +79,7 @@ function createStep(method: string, path: string, operation: Operation): Step {
         else if (has(sent, field.path) && field.name !== "source") put(sent, field.path, ids[field.noun]!);
       }
       const search = query.size > 0 ? `?${query}` : "";
-      return client.call(method, path.replace("{id}", ids[noun]!) + search, sent, headers);
+      return client.call(method, path.replace(/\{\w+\}/, ids[noun]!) + search, sent, headers);
     },
   };
 }

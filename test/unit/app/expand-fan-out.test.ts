@@ -14,7 +14,7 @@ function createLedger(events: number, acceptedAt = T0) {
     tenantId: "ten_1",
     eventId: firstEventIdAt(acceptedAt + Math.floor(n / 3)),
     part: n % 3,
-    deliveries: [[`ep_${String(n).padStart(16, "0")}`, "sub_1"]],
+    deliveries: [[`ep_${String(n).padStart(16, "0")}`, "sub_1", 1]],
   }));
   const expanded: TenantPart[] = [];
   const rung: string[] = [];

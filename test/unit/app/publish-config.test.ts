@@ -41,7 +41,17 @@ function scene() {
       };
       const isSuspended = suspended.has(known.tenantId);
       const { tenantId, key } = known;
-      return { tenantId, plan: "free", revision, isSuspended, key, sources: [source], subscriptions: [] };
+      return {
+        tenantId,
+        plan: "free",
+        revision,
+        isSuspended,
+        key,
+        sources: [source],
+        subscriptions: [],
+        eventTypes: [],
+        requiresRegistration: false,
+      };
     },
   };
   return {
@@ -172,11 +182,12 @@ describe("what is remembered", () => {
   test("is at most two million characters of filters: of tenants with more the one loaded longest ago is loaded again", async () => {
     const { deps, loads, write } = scene();
     const plain = { endpointId: "ep_a", eventTypePattern: "*", maxAgeSeconds: 1, endpointDisabled: false, lane: null };
+    const any = { entitlementScope: [], schemaVersion: null };
     const { loadPublishConfig } = deps;
     deps.loadPublishConfig = async (ref) => {
       const filter = "x".repeat("tenantId" in ref && ref.tenantId === "ten_small" ? 1 : 700_000);
       const rows = await loadPublishConfig(ref);
-      return rows && { ...rows, subscriptions: [{ ...plain, id: "sub_a", filter }] };
+      return rows && { ...rows, subscriptions: [{ ...plain, ...any, id: "sub_a", filter }] };
     };
     for (const tenantId of ["ten_a", "ten_small", "ten_b", "ten_c"]) {
       write(tenantId);

@@ -13,7 +13,8 @@ const MAX_PAYLOAD_BYTES = 10;
 function publisher(sourceId: string | null): Publisher {
   const config = { tenantId: "ten_a", plan: "free" as const, isSuspended: false, revision: 1 };
   const matching = { sources: [SHOP, CRM], match: () => null, filterCharacters: 0 };
-  return { ref: { tenantId: "ten_a" }, config: { ...config, ...matching }, sourceId };
+  const registered = { types: new Map(), requiresRegistration: false };
+  return { ref: { tenantId: "ten_a" }, config: { ...config, ...matching, ...registered }, sourceId };
 }
 
 function item(fields: Record<string, unknown>, payload = new Uint8Array(3)): PublishItem {
@@ -45,13 +46,18 @@ describe("fields", () => {
 
   test("come back as given, the time as milliseconds", () => {
     const occurredAt = Date.UTC(2026, 0, 31, 12, 0, 0, 500);
-    expect(check(item(all))).toEqual({ input: { ...all, occurred_at: occurredAt }, source: SHOP });
+    expect(check(item(all))).toEqual({
+      input: { ...all, occurred_at: occurredAt },
+      source: SHOP,
+      schemaVersion: 2,
+      variants: [],
+    });
   });
 
   test("but for the type may be absent or null", () => {
     expect(check(item({ type: "order.paid" })).source).toBe(SHOP);
     const nulls = Object.fromEntries(Object.keys(all).map((name) => [name, null]));
-    expect(check(item({ ...nulls, variants: null, type: "order.paid" })).source).toBe(SHOP);
+    expect(check(item({ ...nulls, type: "order.paid" })).source).toBe(SHOP);
   });
 
   test.each([
@@ -96,11 +102,47 @@ describe("fields", () => {
     }
   });
 
-  test("variants are refused as not supported", () => {
-    expect(refusal(item({ ...all, variants: [] }))).toMatchObject({
-      code: "not_supported",
-      errors: [{ path: "variants" }],
-    });
+  test("a version that is not given is 1", () => {
+    expect(check(item({ type: "order.paid" }))).toMatchObject({ schemaVersion: 1 });
+    expect(check(item({ type: "order.paid", schema_version: null }))).toMatchObject({ schemaVersion: 1 });
+  });
+});
+
+describe("variants", () => {
+  const variant = (schema_version: unknown, bytes: number | null = 3, more: object = {}) => ({
+    fields: { schema_version, ...more },
+    payload: bytes === null ? null : new Uint8Array(bytes),
+  });
+  const withVariants = (...variants: ReturnType<typeof variant>[]): PublishItem => ({
+    ...item({ type: "order.paid", schema_version: 3 }),
+    variants,
+  });
+
+  test("come lowest version first, each with its place in the request", () => {
+    const { variants } = check(withVariants(variant(10), variant(2), variant(4)));
+    expect(variants.map(({ index, schemaVersion }) => [index, schemaVersion])).toEqual([
+      [1, 2],
+      [2, 4],
+      [0, 10],
+    ]);
+  });
+
+  test.each<[string, ReturnType<typeof variant>[]]>([
+    ["variants.0.schema_version", [variant(3)]],
+    ["variants.1.schema_version", [variant(4), variant(4)]],
+    ["variants.1.schema_version", [variant(4), variant(undefined)]],
+    ["variants.0.schema_version", [variant(0)]],
+    ["variants.0.schema_version", [variant("4")]],
+    ["variants.0.payload", [variant(4, null)]],
+    ["variants.0.type", [variant(4, 3, { type: "order.paid" })]],
+    ["variants", [4, 5, 6, 7, 8].map((version) => variant(version))],
+  ])("that are wrong are refused by their place: %s", (path, variants) => {
+    expect(refusal(withVariants(...variants))).toMatchObject({ code: "validation_failed", errors: [{ path }] });
+  });
+
+  test("may each have as many bytes as the limit says and not one more", () => {
+    expect(check(withVariants(variant(4, MAX_PAYLOAD_BYTES), variant(5, 0))).variants).toHaveLength(2);
+    expect(refusal(withVariants(variant(4, MAX_PAYLOAD_BYTES + 1))).code).toBe("payload_too_large");
   });
 });
 

@@ -29,7 +29,7 @@ function scene() {
       if (!("keyHash" in ref) || !keys.has(ref.keyHash.join())) return null;
       const key = { scope: "admin" as const, sourceId: null };
       const own = { tenantId: "ten_a", plan: state.plan, revision: 1, isSuspended: false };
-      return { ...own, key, sources: [], subscriptions: [] };
+      return { ...own, key, sources: [], subscriptions: [], eventTypes: [], requiresRegistration: false };
     },
     async countPublish(plan, whose, id) {
       if (state.limiterFails) throw new Error("limiter away");

@@ -37,7 +37,7 @@ function scene() {
       if (revision === null) return null;
       const source = { id: "src_a", name: "a", allowedEventTypes: ["*"], keys };
       const own = { tenantId: "ten_a", plan: "free" as const, revision, isSuspended };
-      return { ...own, key: null, sources: [source], subscriptions: [] };
+      return { ...own, key: null, sources: [source], subscriptions: [], eventTypes: [], requiresRegistration: false };
     },
   };
   return {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DELIVERIES_PER_PART, MAX_AT_ONCE, splitFanOut } from "../../../src/core/fan-out.ts";
+import { DELIVERIES_PER_PART, MAX_AT_ONCE, splitFanOut, toOwed } from "../../../src/core/fan-out.ts";
 import type { MatchedDelivery } from "../../../src/core/match.ts";
 
 const FIRST = 100;
@@ -12,6 +12,8 @@ function matched(count: number, isLane: (n: number) => boolean): MatchedDelivery
     maxAgeSeconds: 1,
     endpointDisabled: n % 7 === 0,
     lane: isLane(n) ? { generation: 0 } : null,
+    schemaVersion: 1,
+    versionFault: null,
   }));
 }
 
@@ -67,4 +69,12 @@ test("whatever matches, each delivery is in one place, in its order, no part is 
     ),
     { numRuns: 30 },
   );
+});
+
+test("what is kept of a delivery until it is a row is what it takes from the moment of acceptance", () => {
+  const [delivery] = matched(1, () => false);
+  const { endpointId, subscriptionId } = delivery!;
+  expect(toOwed({ ...delivery!, schemaVersion: 3 })).toEqual([endpointId, subscriptionId, 3]);
+  const failed = { ...delivery!, schemaVersion: 4, versionFault: "version_retired" as const };
+  expect(toOwed(failed)).toEqual([endpointId, subscriptionId, 4, "version_retired"]);
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compilePattern } from "../../../src/core/event-type.ts";
 import { createFilterCache } from "../../../src/core/filter/filter-cache.ts";
+import { collectTypes, type RegisteredTypes } from "../../../src/core/registered-types.ts";
 import { createMatcher, type MatchableSubscription } from "../../../src/core/match.ts";
 
 const SEED = { seed: 20_271, numRuns: 300 };
@@ -15,6 +16,8 @@ const subscriptionLists = fc
     fc.record({
       endpointId: fc.constantFrom("ep_a", "ep_b", "ep_c", "ep_d"),
       eventTypePattern: patterns,
+      entitlementScope: fc.constantFrom<string[]>([], ["orders"], ["users", "orders"], ["orders.all"]),
+      schemaVersion: fc.constant(null),
       maxAgeSeconds: fc.integer({ min: 1, max: 9 }),
       endpointDisabled: fc.boolean(),
       lane: fc.constantFrom(null, { generation: 1 }),
@@ -23,11 +26,29 @@ const subscriptionLists = fc
   )
   .map((list): MatchableSubscription[] => list.map((fields, n) => ({ id: `sub_${n}`, filter: null, ...fields })));
 
+/** What an event carries that says nothing of versions. */
+const ONE = [1];
+const NO_TYPES: RegisteredTypes = new Map();
+
+/** Types whose one version is live, with what they require. */
+const requiring = (scopes: Record<string, string | null>): RegisteredTypes =>
+  collectTypes(
+    Object.entries(scopes).map(([name, requiredScope]) => ({
+      name,
+      requiredScope,
+      schemaVersion: 1,
+      jsonSchema: null,
+      isRetired: false,
+    })),
+  );
+
 function subscription(over: Partial<MatchableSubscription>): MatchableSubscription {
   return {
     id: "sub_1",
     endpointId: "ep_a",
     eventTypePattern: "*",
+    entitlementScope: [],
+    schemaVersion: null,
     maxAgeSeconds: 60,
     endpointDisabled: false,
     filter: null,
@@ -37,9 +58,9 @@ function subscription(over: Partial<MatchableSubscription>): MatchableSubscripti
 }
 
 /** Nobody filters here, so nothing is needed to match. */
-function matcher(subscriptions: MatchableSubscription[]) {
-  const match = createMatcher(subscriptions, createFilterCache());
-  return (eventType: string) => match(eventType, null)!.deliveries;
+function matcher(subscriptions: MatchableSubscription[], registered = NO_TYPES) {
+  const match = createMatcher(subscriptions, registered, createFilterCache());
+  return (eventType: string) => match(eventType, ONE, null)!.deliveries;
 }
 
 test("an endpoint gets one delivery if any of its subscriptions match, and none otherwise", () => {
@@ -62,7 +83,8 @@ test("a delivery carries the oldest subscription that matches, with that one's w
             endpointId === delivery.endpointId && compilePattern(eventTypePattern)(type),
         )!;
         const { id, endpointId, maxAgeSeconds, endpointDisabled, lane } = oldest;
-        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled, lane });
+        const carried = { schemaVersion: 1, versionFault: null };
+        expect(delivery).toEqual({ subscriptionId: id, endpointId, maxAgeSeconds, endpointDisabled, lane, ...carried });
       }
     }),
     SEED,
@@ -97,4 +119,22 @@ test("answers are kept by type, and a producer that invents types does not make 
   match("invented.one_more");
   expect(match("kept.type")).not.toBe(first);
   expect(match("kept.type")).toEqual(first);
+});
+
+test("a type that requires a scope goes to subscriptions that have it as a word, and to nobody else", () => {
+  fc.assert(
+    fc.property(
+      subscriptionLists,
+      types,
+      fc.constantFrom("orders", "users", "order", null),
+      (subscriptions, type, scope) => {
+        const entitled = subscriptions.filter(
+          ({ entitlementScope }) => scope === null || entitlementScope.includes(scope),
+        );
+        const registered = requiring({ [type]: scope, "other.type": "nobody" });
+        expect(matcher(subscriptions, registered)(type)).toEqual(matcher(entitled)(type));
+      },
+    ),
+    SEED,
+  );
 });

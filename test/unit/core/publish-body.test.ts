@@ -98,13 +98,13 @@ describe("a payload", () => {
 describe("the other fields", () => {
   test("are decoded, all of them", () => {
     const parsed = parsePublishBody(
-      encode('{"type":"a\\u002eb","payload":1,"schema_version":2,"é":[{"a":null}],"variants":[]}'),
+      encode('{"type":"a\\u002eb","payload":1,"schema_version":2,"é":[{"a":null}],"variant":[]}'),
     );
     expect(parsed.ok && { ...parsed.value.fields }).toEqual({
       type: "a.b",
       schema_version: 2,
       é: [{ a: null }],
-      variants: [],
+      variant: [],
     });
   });
 
@@ -267,5 +267,67 @@ describe("NDJSON", () => {
   test("one line over the limit refuses the request; blank lines do not count", () => {
     expect(parseNdjsonBody(encode("{}\n\n{}\n\n"), 2).ok).toBe(true);
     expect(outcomes(parseNdjsonBody(encode("{}\n{}\nx"), 2))).toBe("too_many_events");
+  });
+});
+
+describe("variants", () => {
+  const variantsOf = (body: string) => {
+    const parsed = parsePublishBody(encode(body));
+    if (!parsed.ok) return parsed.error;
+    return parsed.value.variants?.map(({ fields, payload }) => [{ ...fields }, payload && decode(payload)]);
+  };
+
+  test.each(delicatePayloads)("%s is taken byte for byte", (payload) => {
+    const variants = `[ {"schema_version":2,"payload":${payload}} ,{ "\\u0070ayload" :\t${payload}\n} ]`;
+    for (const body of [`{"variants":${variants},"payload":1}`, `{"payload":1,"\\u0076ariants":${variants}}`]) {
+      expect(variantsOf(body)).toEqual([
+        [{ schema_version: 2 }, payload],
+        [{}, payload],
+      ]);
+    }
+  });
+
+  test("that are absent or null are none, and an empty list is one", () => {
+    expect(variantsOf('{"payload":1}')).toBeUndefined();
+    expect(variantsOf('{"payload":1,"variants": null }')).toBeUndefined();
+    expect(variantsOf('{"payload":1,"variants":[]}')).toEqual([]);
+  });
+
+  test("may be as deep as any payload, and no deeper, and let nothing else be deeper", () => {
+    const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    const event = (variant: number, payload: number) =>
+      `{"payload":${deep(payload)},"variants":[{"schema_version":2,"payload":${deep(variant)}}]}`;
+    expect(variantsOf(event(128, 128))).toEqual([[{ schema_version: 2 }, deep(128)]]);
+    for (const [variant, payload] of [
+      [129, 1],
+      [1, 129],
+      [128, 129],
+    ] as const) {
+      expect(variantsOf(event(variant, payload))).toMatchObject({ reason: "too_deep" });
+    }
+  });
+
+  test.each([
+    ['{"variants":{}}', "malformed_variants", "variants"],
+    ['{"variants":"[]"}', "malformed_variants", "variants"],
+    ['{"variants":[{},1]}', "malformed_variants", "variants.1"],
+    ['{"variants":[{},[]]}', "malformed_variants", "variants.1"],
+    ['{"variants":[],"variants":[]}', "duplicate_field", "variants"],
+    ['{"variants":null,"variants":null}', "duplicate_field", "variants"],
+    ['{"variants":[{"payload":1,"p\\u0061yload":1}]}', "duplicate_field", "variants.0.payload"],
+    ['{"variants":[{},{"schema_version":1,"schema_version":1}]}', "duplicate_field", "variants.1.schema_version"],
+  ])("%s is refused as %s at %s", (body, reason, path) => {
+    expect(variantsOf(body)).toMatchObject({ reason, path });
+  });
+
+  test("have no more room for their other members than the event has, all together", () => {
+    const filler = "x".repeat(20_000);
+    const body = (count: number) => `{"variants":[${Array(count).fill(`{"filler":"${filler}"}`).join(",")}]}`;
+    expect(variantsOf(body(3))).toHaveLength(3);
+    expect(variantsOf(body(4))).toMatchObject({ reason: "fields_too_large" });
+  });
+
+  test("of whatever number are known to be too many, and no more are taken apart", () => {
+    expect(variantsOf(`{"variants":[${Array(100_000).fill("{}").join(",")}]}`)).toHaveLength(5);
   });
 });

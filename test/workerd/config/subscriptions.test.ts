@@ -56,9 +56,7 @@ test.each([
   [{ event_type_pattern: "" }, "validation_failed", "event_type_pattern"],
   [{ event_type_pattern: "a.**" }, "validation_failed", "event_type_pattern"],
   [{ event_type_pattern: "hooklane.test" }, "not_supported", "event_type_pattern"],
-  [{ schema_version: 2 }, "not_supported", "schema_version"],
   [{ filter: "payload.a ==" }, "validation_failed", "filter"],
-  [{ entitlement_scope: "beta" }, "not_supported", "entitlement_scope"],
   [{ retry_policy: { jitter: 2 } }, "validation_failed", "retry_policy.jitter"],
   [{ state: "active" }, "validation_failed", "state"],
 ])("%j is refused as %s, at creation and in a change", async (part, code, path) => {

@@ -35,12 +35,13 @@ export function deliverDeps(tenant: TestTenant, context: TestContext, bindings: 
   return { ...composeDeliver(bindings, context.context, tenant.shard, "queue"), ringLater: () => {} };
 }
 
-/** Publishes one event for the operator, without a doorbell. */
+/** Publishes one event for the operator, without a doorbell; `variants` have the same payload unless they say another. */
 export async function publish(
   deps: ShardDeps,
   tenant: TestTenant,
   fields: Record<string, unknown>,
   payload = '{"n":1}',
+  variants: (number | [schemaVersion: number, payload: string])[] = [],
 ): Promise<Accepted> {
   const publisher = await authorizePublisher(deps, { tenantId: tenant.id });
   const [result] = await publishEvents(
@@ -53,6 +54,10 @@ export async function publish(
         payloadIsJson: true,
         contentType: "application/json",
         contentEncoding: null,
+        variants: variants.map((variant) => {
+          const [schema_version, bytes] = typeof variant === "number" ? [variant, payload] : variant;
+          return { fields: { schema_version }, payload: new TextEncoder().encode(bytes) };
+        }),
       },
     ],
     null,

@@ -44,7 +44,14 @@ export const deliveryOperations: Operation[] = [
       "With the same `idempotency_key`, which consumers see as `webhook-id`. A `retry_policy` goes over the endpoint's.",
     body: jsonBody("ReplayDelivery", ReplayDeliveryInput, {}),
     answers: { 202: answer("The new delivery.", DeliveryAnswer) },
-    problems: ["not_terminal", "endpoint_disabled", "endpoint_deleted", "payload_erased"],
+    problems: [
+      "not_terminal",
+      "endpoint_disabled",
+      "endpoint_deleted",
+      "payload_erased",
+      "version_not_published",
+      "version_retired",
+    ],
   }),
   act(DELIVERY, "cancel", {
     id: "cancelDelivery",

@@ -1,8 +1,10 @@
 import { z } from "zod";
-import { ListEventsInput } from "../../../app/event/read-event.ts";
+import { GetEventPayloadInput, ListEventsInput } from "../../../app/event/read-event.ts";
+import { SchemaVersion } from "../../../app/field-schemas.ts";
 import { PublishEventInput } from "../../../app/publish/publish-input.ts";
 import { EventAnswer } from "../../present/event.ts";
 import { AcceptedAnswer, BatchAnswer } from "../../present/publish.ts";
+import { MAX_VARIANTS } from "../../../core/event-variants.ts";
 import { answer, json, jsonBody, type Operation } from "../operation.ts";
 import { REQUESTS } from "../registries.ts";
 import { list, OWN, read, type Noun } from "./shared.ts";
@@ -17,8 +19,15 @@ const EVENT: Noun = {
   query: ListEventsInput,
 };
 
+const PublishVariant = z
+  .strictObject({ schema_version: SchemaVersion, payload: z.unknown() })
+  .register(REQUESTS, { id: "PublishVariant" });
+
 // The payload is never parsed: core/publish-body takes its bytes out of the body by their place.
-const PublishEvent = PublishEventInput.extend({ payload: z.unknown() }).register(REQUESTS, { id: "PublishEvent" });
+const PublishEvent = PublishEventInput.extend({
+  payload: z.unknown(),
+  variants: z.array(PublishVariant).max(MAX_VARIANTS).nullish(),
+}).register(REQUESTS, { id: "PublishEvent" });
 const PublishBatch = z.strictObject({ events: z.array(PublishEvent).min(1).max(500) });
 const EXAMPLE = { type: "order.created", source: "orders", payload: { id: 1 } };
 
@@ -28,6 +37,7 @@ const ACCEPTED: Operation["answers"] = {
 };
 const PUBLISH_PROBLEMS: Operation["problems"] = [
   "event_type_not_allowed",
+  "event_type_not_registered",
   "tenant_suspended",
   "rate_limited",
   "payload_too_large",
@@ -89,6 +99,7 @@ export const eventOperations: Operation[] = [
     tag: "Events",
     summary: "Read the payload of an event",
     access: "read",
+    query: GetEventPayloadInput,
     answers: {
       200: {
         description: "The stored bytes with the content type they came with, as an attachment that no browser runs.",

@@ -9,6 +9,8 @@ import { answer, jsonBody, type Operation } from "../operation.ts";
 interface Noun {
   /** As in a path, and as ids of operations name it: `api-keys`, `ApiKey`. */
   path: string;
+  /** What stands for one of them in a path, where that is not its id. */
+  key?: "id" | "name";
   name: string;
   /** As in a sentence: `an API key`. */
   one: string;
@@ -16,6 +18,10 @@ interface Noun {
   access: { read: Operation["access"]; write: Operation["access"] };
   row: z.ZodType;
   query?: z.ZodRawShape;
+}
+
+function pathOf({ path, key = "id" }: Noun): string {
+  return `/v1/${path}/{${key}}`;
 }
 
 /** A list, newest first. */
@@ -42,7 +48,7 @@ export function read(noun: Noun): Operation {
   return {
     id: `get${noun.name}`,
     method: "get",
-    path: `/v1/${noun.path}/{id}`,
+    path: pathOf(noun),
     tag: noun.many,
     summary: `Read ${noun.one}`,
     access: noun.access.read,
@@ -78,7 +84,7 @@ export function update(noun: Noun, { schema, example, description, problems }: W
   return {
     id: `update${noun.name}`,
     method: "patch",
-    path: `/v1/${noun.path}/{id}`,
+    path: pathOf(noun),
     tag: noun.many,
     summary: `Change ${noun.one}`,
     description: ["What is left out stays as it is; null clears.", description].filter(Boolean).join(" "),
@@ -93,7 +99,7 @@ export function remove(noun: Noun, description: string): Operation {
   return {
     id: `delete${noun.name}`,
     method: "delete",
-    path: `/v1/${noun.path}/{id}`,
+    path: pathOf(noun),
     tag: noun.many,
     summary: `Delete ${noun.one}`,
     description,
@@ -110,7 +116,7 @@ export function act(
 ): Operation {
   return {
     method: "post",
-    path: `/v1/${noun.path}/{id}/${verb}`,
+    path: `${pathOf(noun)}/${verb}`,
     tag: noun.many,
     access: noun.access.write,
     body: jsonBody("Nothing", NothingInput, {}),

@@ -1,6 +1,6 @@
 /** What changes from run to run, and how it looks. Anything else that is one word must be the same. */
 const SHAPES = [
-  /^(ten|src|ep|sec|sub|key|evt|dlv|msg|rpl)_[0-9a-z]+(:\d+)?$/,
+  /^(ten|src|ep|sec|sub|key|evt|dlv|msg|rpl|req)_[0-9a-z]+(:\d+)?$/,
   /^hlk_\S+$/,
   /^whsec_\S+$/,
   /^v1,\S+$/,

@@ -1,0 +1,33 @@
+import { RE2JS } from "re2js";
+import { ok, refuse, type Result } from "./result.ts";
+
+/** Tests a text; `size` times its length is the most it can take. */
+export interface Pattern {
+  size: number;
+  test(text: string): boolean;
+}
+
+const MAX_LENGTH = 256;
+/** Instructions of the compiled program: repetitions are written out, so a short pattern may be a large one. */
+const MAX_SIZE = 2_000;
+
+/** What RE2 would take for something else than ECMAScript means by it. */
+const NAMED_BACK_REFERENCE = /(?<!\\)(\\\\)*\\k</;
+
+/**
+ * Compiles a regular expression of a schema (ECMAScript syntax, found anywhere in a text) for an engine whose time is linear in
+ * the text, whatever the pattern: what needs to look back or ahead is refused.
+ */
+export function compileSchemaPattern(source: string): Result<Pattern, string> {
+  if (source.length > MAX_LENGTH) return refuse(`must have at most ${MAX_LENGTH} characters`);
+  if (NAMED_BACK_REFERENCE.test(source)) return refuse("must have no back reference");
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(RE2JS.translateRegExp(source));
+  } catch {
+    return refuse("must be a regular expression that RE2 takes: without look-around and back references");
+  }
+  const size = compiled.programSize();
+  if (size > MAX_SIZE) return refuse("is too large once its repetitions are written out");
+  return ok({ size, test: (text) => compiled.test(text) });
+}
