@@ -272,6 +272,7 @@ describe("however hostile a schema or a payload, it ends: what takes too much wo
     $ref: "#/$defs/d0",
   };
   const many = Array.from({ length: 50_000 }, (_, n) => ({ n }));
+  const anyOfConstants = (count: number) => ({ anyOf: Array.from({ length: count }, (_, n) => ({ const: n })) });
   test.each<[string, unknown, unknown]>([
     ["a schema that is itself", { $ref: "#" }, 1],
     [
@@ -290,8 +291,17 @@ describe("however hostile a schema or a payload, it ends: what takes too much wo
       { anyOf: Array.from({ length: 40 }, () => ({ pattern: "^([ab]*a[ab]{900})+$" })) },
       "ab".repeat(100_000),
     ],
+    ["values compared, of which each is empty", anyOfConstants(900), Array.from({ length: 20_000 }, () => [])],
+    ["a name as long as a payload, compared", anyOfConstants(900), { ["n".repeat(250_000)]: 1 }],
   ])("%s", (_, schema, value) => {
     expect(check(schema, value)).toEqual({ kind: "too_much_work" });
+  });
+
+  test("a type that is named a thousand times is looked for once", () => {
+    expect(check({ type: [...Array(1_000).fill("null"), "array"] }, "x")).toEqual({
+      kind: "invalid",
+      faults: [{ path: "", message: "must be null or array" }],
+    });
   });
 
   test("unique entries, and patterns that make other engines hang, take no longer than their payload", () => {
