@@ -20,6 +20,7 @@ const NAMED_BACK_REFERENCE = /(?<!\\)(\\\\)*\\k</;
  */
 export function compileSchemaPattern(source: string): Result<Pattern, string> {
   if (source.length > MAX_LENGTH) return refuse(`must have at most ${MAX_LENGTH} characters`);
+  if (hasForeignGroup(source)) return refuse("must have no groups but (…), (?:…) and (?<name>…)");
   if (NAMED_BACK_REFERENCE.test(source)) return refuse("must have no back reference");
   let compiled: RE2JS;
   try {
@@ -30,4 +31,19 @@ export function compileSchemaPattern(source: string): Result<Pattern, string> {
   const size = compiled.programSize();
   if (size > MAX_SIZE) return refuse("is too large once its repetitions are written out");
   return ok({ size, test: (text) => compiled.test(text) });
+}
+
+/**
+ * Whether a group is one that only RE2 knows, or that looks around. Flags are such: that all letters of a class be looked for in both
+ * cases takes milliseconds to compile, and ECMAScript means nothing by `(?i)`.
+ */
+function hasForeignGroup(source: string): boolean {
+  let isInClass = false;
+  for (let i = 0; i < source.length; i++) {
+    if (source[i] === "\\") i++;
+    else if (isInClass) isInClass = source[i] !== "]";
+    else if (source[i] === "[") isInClass = true;
+    else if (source.startsWith("(?", i) && !/^(:|<(?![=!]))/.test(source.slice(i + 2, i + 4))) return true;
+  }
+  return false;
 }

@@ -228,6 +228,9 @@ describe("a schema is refused, with the path to what is wrong with it, when", ()
     ["it refers with a broken escape", { $ref: "#/%" }, "json_schema.$ref"],
     ["a pattern looks ahead", { pattern: "(?=a)b" }, "json_schema.pattern"],
     ["a pattern looks back", { pattern: "(?<=a)b" }, "json_schema.pattern"],
+    ["a pattern has flags within", { pattern: "(?i)[a-z\u0100-\uffff]" }, "json_schema.pattern"],
+    ["a pattern has flags for a group", { pattern: "\\((?i:a)" }, "json_schema.pattern"],
+    ["a pattern names a group as Python does", { pattern: "(?P<x>a)" }, "json_schema.pattern"],
     ["a pattern refers back", { pattern: "(a)\\1" }, "json_schema.pattern"],
     ["a pattern refers back by name", { pattern: "(?<x>a)\\k<x>" }, "json_schema.pattern"],
     ["a pattern is malformed", { pattern: "(" }, "json_schema.pattern"],
@@ -258,6 +261,16 @@ test("annotations, old names of definitions and members that begin with x- are t
   };
   expect(faultOf(schema)).toBe("none");
   expect(isValid(schema, "1")).toBe(false);
+});
+
+test.each([
+  ["(?:a|b)", "b", "c"],
+  ["(?<name>a)b", "ab", "a"],
+  ["[(?i)]x", "?x", "X"],
+  ["\\(?i", "i", "I"],
+])("a pattern may have a question mark where ECMAScript takes one: %s", (pattern, fits, doesNot) => {
+  expect(isValid({ pattern }, fits)).toBe(true);
+  expect(isValid({ pattern }, doesNot)).toBe(false);
 });
 
 describe("however hostile a schema or a payload, it ends: what takes too much work is no answer", () => {
