@@ -21,6 +21,7 @@ const NAMED_BACK_REFERENCE = /(?<!\\)(\\\\)*\\k</;
 export function compileSchemaPattern(source: string): Result<Pattern, string> {
   if (source.length > MAX_LENGTH) return refuse(`must have at most ${MAX_LENGTH} characters`);
   if (hasForeignGroup(source)) return refuse("must have no groups but (…), (?:…) and (?<name>…)");
+  if (hasForeignEscape(source)) return refuse("has an escape or a class that ECMAScript does not have");
   if (NAMED_BACK_REFERENCE.test(source)) return refuse("must have no back reference");
   let compiled: RE2JS;
   try {
@@ -44,6 +45,22 @@ function hasForeignGroup(source: string): boolean {
     else if (isInClass) isInClass = source[i] !== "]";
     else if (source[i] === "[") isInClass = true;
     else if (source.startsWith("(?", i) && !/^(:|<(?![=!]))/.test(source.slice(i + 2, i + 4))) return true;
+  }
+  return false;
+}
+
+/** Of letters; what ECMAScript takes for the letter itself where it takes it at all, RE2 takes for the end of a text, or a quotation. */
+const LETTER_ESCAPE = /^(?:[bBcdDfknrsStuvwWx]|[pP]\{)/;
+
+/** `[[:alpha:]]` is a class of RE2's alone. */
+const NAMED_CLASS = /\[[^\]]*\[:\^?[a-z]+:\]/;
+
+function hasForeignEscape(source: string): boolean {
+  if (NAMED_CLASS.test(source)) return true;
+  for (let i = 0; i < source.length; i++) {
+    if (source[i] !== "\\") continue;
+    i++;
+    if (/^[A-Za-z]/.test(source.slice(i, i + 1)) && !LETTER_ESCAPE.test(source.slice(i, i + 2))) return true;
   }
   return false;
 }

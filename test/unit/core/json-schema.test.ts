@@ -230,6 +230,10 @@ describe("a schema is refused, with the path to what is wrong with it, when", ()
     ["a pattern looks back", { pattern: "(?<=a)b" }, "json_schema.pattern"],
     ["a pattern has flags within", { pattern: "(?i)[a-z\u0100-\uffff]" }, "json_schema.pattern"],
     ["a pattern has flags for a group", { pattern: "\\((?i:a)" }, "json_schema.pattern"],
+    ["a pattern ends as RE2 has it", { pattern: "a\\z" }, "json_schema.pattern"],
+    ["a pattern quotes as RE2 has it", { pattern: "\\Qa\\E" }, "json_schema.pattern"],
+    ["a pattern has a class of another language", { pattern: "^[[:alpha:]]$" }, "json_schema.pattern"],
+    ["a pattern has a property without braces", { pattern: "\\pL" }, "json_schema.pattern"],
     ["a pattern names a group as Python does", { pattern: "(?P<x>a)" }, "json_schema.pattern"],
     ["a pattern refers back", { pattern: "(a)\\1" }, "json_schema.pattern"],
     ["a pattern refers back by name", { pattern: "(?<x>a)\\k<x>" }, "json_schema.pattern"],
@@ -268,6 +272,8 @@ test.each([
   ["(?<name>a)b", "ab", "a"],
   ["[(?i)]x", "?x", "X"],
   ["\\(?i", "i", "I"],
+  ["^[\\w\\-.]+\\.\\p{L}$", "a-b.c", "a-b.1"],
+  ["\\\\A", "\\A", "A"],
 ])("a pattern may have a question mark where ECMAScript takes one: %s", (pattern, fits, doesNot) => {
   expect(isValid({ pattern }, fits)).toBe(true);
   expect(isValid({ pattern }, doesNot)).toBe(false);
