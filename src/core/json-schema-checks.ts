@@ -14,7 +14,8 @@ const unbounded = (): Run => ({ stepsLeft: Infinity, depth: 0, quiet: 1, faults:
 
 export const CHECKS: Readonly<Record<string, Compile>> = {
   type(given) {
-    const wanted = Array.isArray(given) ? given : [given];
+    // Each once: a step looks at all of them.
+    const wanted = [...new Set(Array.isArray(given) ? given : [given])];
     if (wanted.length === 0 || !wanted.every((name) => TYPES.includes(name as string))) {
       return refuse(`must be one or more of ${TYPES.join(", ")}`);
     }

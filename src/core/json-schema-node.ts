@@ -79,14 +79,39 @@ export function fits(node: SchemaNode, value: Json, at: At | null, run: Run): bo
 
 /** A text that two values share when JSON Schema calls them equal: keys in order, numbers as JavaScript has them. */
 export function canonical(value: Json, run: Run): string {
+  const parts: string[] = [];
+  spell(value, parts, run);
+  return parts.join("");
+}
+
+/** Into one list, since a text for each level would copy what is deep once a level. */
+function spell(value: Json, parts: string[], run: Run): void {
   if (value === null || typeof value !== "object") {
     spend(run, typeof value === "string" ? 1 + value.length / 16 : 1);
-    return JSON.stringify(value);
+    parts.push(JSON.stringify(value));
+    return;
   }
-  if (Array.isArray(value)) return `[${value.map((one) => canonical(one, run)).join(",")}]`;
-  const keys = Object.keys(value).toSorted();
-  spend(run, 1 + keys.length);
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key]!, run)}`).join(",")}}`;
+  // An empty one is work as well.
+  spend(run, 1);
+  if (Array.isArray(value)) {
+    parts.push("[");
+    for (const one of value) {
+      spell(one, parts, run);
+      parts.push(",");
+    }
+    parts.push("]");
+    return;
+  }
+  const keys = Object.keys(value);
+  spend(run, keys.length);
+  parts.push("{");
+  for (const key of keys.toSorted()) {
+    spend(run, key.length / 16);
+    parts.push(JSON.stringify(key), ":");
+    spell(value[key]!, parts, run);
+    parts.push(",");
+  }
+  parts.push("}");
 }
 
 export function isObject(value: unknown): value is JsonObject {

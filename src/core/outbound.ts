@@ -36,6 +36,9 @@ export function outboundBody(
   event: OutboundEvent,
   payload: Uint8Array,
 ): { body: Uint8Array; contentType: string; contentEncoding: string | null } {
+  if (format === "cloudevents") {
+    return { body: payload, contentType: dataContentType(event.contentType), contentEncoding: event.contentEncoding };
+  }
   if (format !== "envelope") {
     return { body: payload, contentType: event.contentType, contentEncoding: event.contentEncoding };
   }
@@ -60,6 +63,15 @@ export function outboundBody(
         }),
       );
   return { body, contentType: "application/json", contentEncoding: null };
+}
+
+/**
+ * Whoever gets a CloudEvent knows by `application/cloudevents…` that its attributes are in the body, and passes over the headers. A
+ * payload of such a type would so be taken for an event of its producer's making, under any source and type.
+ */
+function dataContentType(contentType: string): string {
+  if (!/^\s*application\/cloudevents/i.test(contentType)) return contentType;
+  return /\+json\s*(;|$)/i.test(contentType) ? "application/json" : "application/octet-stream";
 }
 
 /** The headers of contract §3, but for the three of Standard Webhooks' signature and the content type. */

@@ -1,5 +1,5 @@
 import type { SchemaNode } from "../../core/json-schema-node.ts";
-import { validateJson } from "../../core/json-schema-validate.ts";
+import { validateJson, type CheckBudget } from "../../core/json-schema-validate.ts";
 import type { RegisteredTypes } from "../../core/registered-types.ts";
 import { AppError, invalidField } from "../app-error.ts";
 
@@ -16,11 +16,13 @@ const MAX_PATH_LENGTH = 128;
 
 /**
  * Holds an event to what is registered of its type: that it is, where the tenant asks for that, and each payload to the schema of
- * its version. Throws `event_type_not_registered`, or `validation_failed` with the paths into the payload.
+ * its version. Throws `event_type_not_registered`, `fan_out_too_large`, or `validation_failed` with the paths into the
+ * payload.
  */
 export function checkRegistered(
   config: { types: RegisteredTypes; requiresRegistration: boolean },
   { type, schemaVersion, payload, payloadIsJson, variants }: Published,
+  budget: CheckBudget,
 ): void {
   const registered = config.types.get(type);
   const check = (under: string, version: number, bytes: Uint8Array) => {
@@ -30,7 +32,8 @@ export function checkRegistered(
     if (schema === null) return;
     const path = `${under}payload`;
     if (!payloadIsJson) throw invalidField(path, `must be JSON: version ${version} of ${type} has a schema`);
-    const faults = findFaults(schema, bytes);
+    if (budget.stepsLeft <= 0) throw tooMuchToCheck();
+    const faults = findFaults(schema, bytes, budget);
     if (faults.length === 0) return;
     throw new AppError(
       "validation_failed",
@@ -45,12 +48,19 @@ export function checkRegistered(
   for (const { index, schemaVersion: version, payload: bytes } of variants) check(`variants.${index}.`, version, bytes);
 }
 
-function findFaults(schema: SchemaNode, payload: Uint8Array): { path: string; message: string }[] {
-  const verdict = validateJson(schema, JSON.parse(new TextDecoder().decode(payload)), payload.length);
+function findFaults(schema: SchemaNode, payload: Uint8Array, budget: CheckBudget): { path: string; message: string }[] {
+  const verdict = validateJson(schema, JSON.parse(new TextDecoder().decode(payload)), payload.length, budget);
   if (verdict.kind === "too_much_work") {
     return [{ path: "", message: "takes more work to check than a payload of this size may" }];
   }
   return verdict.kind === "invalid" ? verdict.faults : [];
+}
+
+function tooMuchToCheck(): AppError {
+  return new AppError(
+    "fan_out_too_large",
+    "Schemas have used up what one request may cost before this event. Publish fewer at once: this one, and those after it.",
+  );
 }
 
 /** `version` null: nothing of the type is. */

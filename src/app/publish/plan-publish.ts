@@ -4,6 +4,7 @@ import { storedSize, type EventVariant } from "../../core/event-variants.ts";
 import { splitFanOut, toOwed, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
 import { createFilterInput, type FilteredEvent, type FilterInput } from "../../core/filter/filter-input.ts";
 import { MAX_REQUEST_STEPS } from "../../core/filter/language.ts";
+import { MAX_REQUEST_CHECK_STEPS } from "../../core/json-schema-validate.ts";
 import type { FilterCost, Matched, SkippedSubscription } from "../../core/match.ts";
 import type { Event } from "../../core/model.ts";
 import { joinPayloadRef, payloadObjectKey } from "../../core/payload-ref.ts";
@@ -73,8 +74,10 @@ export function planPublish(
     fields: ReturnType<typeof checkItem>;
   }[] = [];
   let steps = 0;
+  const budget = { stepsLeft: MAX_REQUEST_CHECK_STEPS };
   for (const [index, item] of items.entries()) {
-    const fields = item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes));
+    const fields =
+      item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes, budget));
     if (item instanceof AppError || fields instanceof AppError) {
       results[index] = fields as AppError;
       continue;

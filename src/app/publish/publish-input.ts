@@ -2,6 +2,7 @@ import { z } from "zod";
 import { OPERATIONAL_EVENT_TYPES } from "../../core/event-type.ts";
 import { EVENT_KEY } from "../../core/grammar.ts";
 import { isEventId } from "../../core/ids.ts";
+import type { CheckBudget } from "../../core/json-schema-validate.ts";
 import { AppError, invalidField } from "../app-error.ts";
 import { EventTypeName, SchemaVersion, Time } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
@@ -47,7 +48,12 @@ interface CheckedItem {
 }
 
 /** Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws `AppError`. */
-export function checkItem(publisher: Publisher, item: PublishItem, maxPayloadBytes: number): CheckedItem {
+export function checkItem(
+  publisher: Publisher,
+  item: PublishItem,
+  maxPayloadBytes: number,
+  budget: CheckBudget,
+): CheckedItem {
   const input: PublishEventInput = parseInput(
     "isRelay" in publisher.ref ? OperationalEventInput : PublishEventInput,
     item.fields,
@@ -62,7 +68,7 @@ export function checkItem(publisher: Publisher, item: PublishItem, maxPayloadByt
   const schemaVersion = input.schema_version ?? 1;
   const variants = checkVariants(schemaVersion, item.variants ?? [], maxPayloadBytes);
   if (!("isRelay" in publisher.ref)) {
-    checkRegistered(publisher.config, { ...item, type: input.type, schemaVersion, variants });
+    checkRegistered(publisher.config, { ...item, type: input.type, schemaVersion, variants }, budget);
   }
   return { input, schemaVersion, variants, source };
 }

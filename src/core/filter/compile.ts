@@ -3,7 +3,7 @@ import { COMPREHENSIONS, type Loop } from "./comprehensions.ts";
 import { EVENT_FIELDS } from "./language.ts";
 import { BINARY_OPERATORS, negate, type BinaryOperator } from "./operators.ts";
 import type { ASTNode, SourceFault } from "./source.ts";
-import { Fault, spend, type Run, type Value } from "./values.ts";
+import { Fault, spend, TOO_LARGE, type Run, type Value } from "./values.ts";
 
 /** A part of a filter, ready to run. It holds on to no part of the tree it was made of, which is several times as large. */
 export type Evaluate = (run: Run) => Value | Fault;
@@ -78,7 +78,7 @@ function name(identifier: string, { pos }: ASTNode, scope: Scope): Evaluate {
   const tooLarge = new Fault("payload_too_large", pos);
   return (run) => {
     const payload = run.payload();
-    return payload === undefined ? absent : payload === "too_large" ? tooLarge : payload;
+    return payload === undefined ? absent : payload === TOO_LARGE ? tooLarge : payload;
   };
 }
 
@@ -237,7 +237,8 @@ function comprehension(loop: Loop, receiver: ASTNode, given: ASTNode[], pos: num
   const positions = bodies.map((body) => body.pos);
   return (run) =>
     lift(range(run), (value) => {
-      const items = Array.isArray(value) ? value : value instanceof Map ? [...value.keys()] : null;
+      // One by one, as they are paid for: a copy of all keys would be work that no step stands for.
+      const items = Array.isArray(value) ? value : value instanceof Map ? value.keys() : null;
       if (items === null) return new Fault("type_mismatch", pos);
       return loop.run(run, items, parts, positions, (item) => {
         spend(run, 1);

@@ -6,7 +6,13 @@ export interface Loop {
   /** How many arguments it takes, the variable among them. */
   arities: number[];
   /** `take` makes an item the variable's value, and pays for it. */
-  run(run: Run, items: Value[], bodies: Evaluate[], positions: number[], take: (item: Value) => void): Value | Fault;
+  run(
+    run: Run,
+    items: Iterable<Value>,
+    bodies: Evaluate[],
+    positions: number[],
+    take: (item: Value) => void,
+  ): Value | Fault;
 }
 
 export const COMPREHENSIONS: Record<string, Loop> = {

@@ -24,13 +24,13 @@ export type FilteredEvent = Pick<
 /** Of one event for however many filters, made when the first of them asks. `payload` is null when it is not JSON. */
 export function createFilterInput(event: FilteredEvent, payload: Uint8Array | null): FilterInput {
   let facts: Map<string, Value> | null = null;
-  let parsed: ReturnType<FilterInput["payload"]> | null = null;
+  // In an object, since what was parsed may be null: raw, that may stand behind a payload full of white space.
+  let parsed: { value: ReturnType<FilterInput["payload"]> } | null = null;
   return {
     event: () => (facts ??= factsOf(event)),
     payload: () => {
       if (payload === null) return undefined;
-      // A payload that is null is parsed again, which is four bytes.
-      return (parsed ??= parsePayload(payload));
+      return (parsed ??= { value: parsePayload(payload) }).value;
     },
   };
 }

@@ -40,6 +40,9 @@ export function compileFilter(source: string): Result<Filter, SourceFault> {
 
 /** All that can be known of a source before it meets an event. Null when there is nothing wrong with it. */
 export function checkFilter(source: string): SourceFault | null {
+  // The ledger's count of a text ends at its first NUL, and half a pair of surrogates would not be stored as it is.
+  if (source.includes("\0")) return { message: "has a NUL in it", position: source.indexOf("\0") };
+  if (!source.isWellFormed()) return { message: "has half a pair of surrogates in it", position: 0 };
   const compiled = compileFilter(source);
   return compiled.ok ? checkTypes(source) : compiled.error;
 }

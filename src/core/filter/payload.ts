@@ -1,25 +1,23 @@
 import { MAX_INTEGER_DIGITS, MAX_PAYLOAD_VALUES } from "./language.ts";
-import type { Value } from "./values.ts";
+import { TOO_LARGE, type Value } from "./values.ts";
 
 /** A whole number of as many characters is read as a double without loss, which is faster. */
 const SAFE_LENGTH = 15;
 
 /**
  * A payload as filters see it, of bytes that are JSON within the depth a payload may have (`scanJson`). Nothing is rounded that
- * is whole: 9007199254740993 stays what it is. Of a member given twice the last counts. `too_large` past MAX_PAYLOAD_VALUES.
+ * is whole: 9007199254740993 stays what it is. Of a member given twice the last counts. TOO_LARGE past MAX_PAYLOAD_VALUES.
  */
-export function parsePayload(bytes: Uint8Array): Value | "too_large" {
+export function parsePayload(bytes: Uint8Array): Value | typeof TOO_LARGE {
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
   const reader = new Reader(text);
   try {
     return reader.read();
   } catch (error) {
-    if (error === TOO_LARGE) return "too_large";
+    if (error === TOO_LARGE) return TOO_LARGE;
     throw error;
   }
 }
-
-const TOO_LARGE = Symbol("too large");
 
 const MINUS = 0x2d;
 const PLUS = 0x2b;

@@ -31,10 +31,13 @@ export interface Run {
   /** Made when it is first asked for. */
   event(): Map<string, Value>;
   /** Parsed when it is first asked for; undefined when it is not JSON. */
-  payload(): Value | undefined | "too_large";
+  payload(): Value | undefined | typeof TOO_LARGE;
   /** The variables of comprehensions, by depth. */
   variables: Value[];
 }
+
+/** In place of a payload that has more values than a filter may look at. No text, which a payload may be. */
+export const TOO_LARGE = Symbol("too large");
 
 /** Thrown, since no operator may go on. No Error: nobody wants its stack. */
 export const OUT_OF_STEPS = Symbol("out of steps");

@@ -12,14 +12,20 @@ const version = (over: Partial<RegisteredVersion>): RegisteredVersion => ({
   ...over,
 });
 
-function refusal(versions: RegisteredVersion[], fields: object, payload: string, requiresRegistration = false) {
+function refusal(
+  versions: RegisteredVersion[],
+  fields: object,
+  payload: string,
+  requiresRegistration = false,
+  budget = { stepsLeft: 1_000 },
+) {
   const config = { types: collectTypes(versions), requiresRegistration };
   const item = { payload: new TextEncoder().encode(payload), payloadIsJson: true, variants: [] };
   try {
-    checkRegistered(config, { type: "order.created", schemaVersion: 1, ...item, ...fields });
+    checkRegistered(config, { type: "order.created", schemaVersion: 1, ...item, ...fields }, budget);
     return null;
   } catch (error) {
-    if (error instanceof AppError) return { code: error.code, paths: error.errors!.map(({ path }) => path) };
+    if (error instanceof AppError) return { code: error.code, paths: error.errors?.map(({ path }) => path) };
     throw error;
   }
 }
@@ -39,12 +45,25 @@ test("a path into a payload is cut where a problem's would be too long", () => {
     depth === 20 ? { type: "string" } : { properties: { [names[depth]!]: nested(depth + 1) } };
   const payload = names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), 1);
   const found = refusal([version({ jsonSchema: JSON.stringify(nested(0)) })], {}, JSON.stringify(payload));
-  expect(found!.paths[0]).toHaveLength(128);
+  expect(found!.paths![0]).toHaveLength(128);
 });
 
 test("a check that would take too much work refuses the payload as a whole", () => {
   const endless = version({ jsonSchema: JSON.stringify({ $ref: "#" }) });
   expect(refusal([endless], {}, "1")).toEqual({ code: "validation_failed", paths: ["payload"] });
+});
+
+test("checks of one request take from one budget: the one that ends it is made, those after it are refused", () => {
+  const budget = { stepsLeft: 60_000 };
+  const endless = version({
+    jsonSchema: JSON.stringify({ items: { allOf: Array.from({ length: 40 }, () => ({ allOf: [true, true] })) } }),
+  });
+  const payload = JSON.stringify(Array(300).fill(1));
+  expect(refusal([endless], {}, payload, false, budget)).toBeNull();
+  expect(budget.stepsLeft).toBeGreaterThan(0);
+  expect(refusal([endless], {}, payload, false, budget)).toBeNull();
+  expect(refusal([endless], {}, payload, false, budget)).toEqual({ code: "fan_out_too_large", paths: undefined });
+  expect(refusal([version({})], {}, payload, false, budget)).toBeNull();
 });
 
 test("what is not registered is refused where the tenant asks for that: by its type, or by its version", () => {

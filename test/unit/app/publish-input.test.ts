@@ -22,7 +22,7 @@ function item(fields: Record<string, unknown>, payload = new Uint8Array(3)): Pub
 }
 
 const check = (given: PublishItem, sourceId: string | null = SHOP.id) =>
-  checkItem(publisher(sourceId), given, MAX_PAYLOAD_BYTES);
+  checkItem(publisher(sourceId), given, MAX_PAYLOAD_BYTES, { stepsLeft: 1 });
 
 function refusal(given: PublishItem, sourceId?: string | null): AppError {
   try {

@@ -21,6 +21,22 @@ const EVENT: OutboundEvent = {
   hopCount: 0,
 };
 
+test.each([
+  ["application/cloudevents+json", "application/json"],
+  ["Application/CloudEvents+JSON; charset=utf-8", "application/json"],
+  ["application/cloudevents-batch+json", "application/json"],
+  ["application/cloudevents+protobuf", "application/octet-stream"],
+])("a payload that is itself a CloudEvent (%s) is not taken for the event", (contentType, sent) => {
+  const forged = { specversion: "1.0", id: "1", source: "/sources/somebody-else", type: "order.refunded", data: 1 };
+  const payload = new TextEncoder().encode(JSON.stringify(forged));
+  const out = outboundBody("cloudevents", { ...EVENT, contentType }, payload);
+  expect(out).toEqual({ body: payload, contentType: sent, contentEncoding: null });
+  const headers = { ...Object.fromEntries(cloudEventHeaders(EVENT)), "content-type": out.contentType };
+  const event = HTTP.toEvent({ headers, body: JSON.stringify(forged) });
+  expect(event).toMatchObject({ source: "/sources/shop_1-eu", type: "order.paid" });
+  expect(outboundBody("raw", { ...EVENT, contentType }, payload).contentType).toBe(contentType);
+});
+
 describe("the headers of a CloudEvent", () => {
   const always = [
     ["ce-specversion", "1.0"],

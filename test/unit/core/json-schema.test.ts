@@ -228,6 +228,13 @@ describe("a schema is refused, with the path to what is wrong with it, when", ()
     ["it refers with a broken escape", { $ref: "#/%" }, "json_schema.$ref"],
     ["a pattern looks ahead", { pattern: "(?=a)b" }, "json_schema.pattern"],
     ["a pattern looks back", { pattern: "(?<=a)b" }, "json_schema.pattern"],
+    ["a pattern has flags within", { pattern: "(?i)[a-z\u0100-\uffff]" }, "json_schema.pattern"],
+    ["a pattern has flags for a group", { pattern: "\\((?i:a)" }, "json_schema.pattern"],
+    ["a pattern ends as RE2 has it", { pattern: "a\\z" }, "json_schema.pattern"],
+    ["a pattern quotes as RE2 has it", { pattern: "\\Qa\\E" }, "json_schema.pattern"],
+    ["a pattern has a class of another language", { pattern: "^[[:alpha:]]$" }, "json_schema.pattern"],
+    ["a pattern has a property without braces", { pattern: "\\pL" }, "json_schema.pattern"],
+    ["a pattern names a group as Python does", { pattern: "(?P<x>a)" }, "json_schema.pattern"],
     ["a pattern refers back", { pattern: "(a)\\1" }, "json_schema.pattern"],
     ["a pattern refers back by name", { pattern: "(?<x>a)\\k<x>" }, "json_schema.pattern"],
     ["a pattern is malformed", { pattern: "(" }, "json_schema.pattern"],
@@ -260,6 +267,18 @@ test("annotations, old names of definitions and members that begin with x- are t
   expect(isValid(schema, "1")).toBe(false);
 });
 
+test.each([
+  ["(?:a|b)", "b", "c"],
+  ["(?<name>a)b", "ab", "a"],
+  ["[(?i)]x", "?x", "X"],
+  ["\\(?i", "i", "I"],
+  ["^[\\w\\-.]+\\.\\p{L}$", "a-b.c", "a-b.1"],
+  ["\\\\A", "\\A", "A"],
+])("a pattern may have a question mark where ECMAScript takes one: %s", (pattern, fits, doesNot) => {
+  expect(isValid({ pattern }, fits)).toBe(true);
+  expect(isValid({ pattern }, doesNot)).toBe(false);
+});
+
 describe("however hostile a schema or a payload, it ends: what takes too much work is no answer", () => {
   /** Each level of these asks for the next twice, all at one place of the payload: 2 to the power of 30. */
   const doubling = {
@@ -272,6 +291,7 @@ describe("however hostile a schema or a payload, it ends: what takes too much wo
     $ref: "#/$defs/d0",
   };
   const many = Array.from({ length: 50_000 }, (_, n) => ({ n }));
+  const anyOfConstants = (count: number) => ({ anyOf: Array.from({ length: count }, (_, n) => ({ const: n })) });
   test.each<[string, unknown, unknown]>([
     ["a schema that is itself", { $ref: "#" }, 1],
     [
@@ -290,8 +310,17 @@ describe("however hostile a schema or a payload, it ends: what takes too much wo
       { anyOf: Array.from({ length: 40 }, () => ({ pattern: "^([ab]*a[ab]{900})+$" })) },
       "ab".repeat(100_000),
     ],
+    ["values compared, of which each is empty", anyOfConstants(900), Array.from({ length: 20_000 }, () => [])],
+    ["a name as long as a payload, compared", anyOfConstants(900), { ["n".repeat(250_000)]: 1 }],
   ])("%s", (_, schema, value) => {
     expect(check(schema, value)).toEqual({ kind: "too_much_work" });
+  });
+
+  test("a type that is named a thousand times is looked for once", () => {
+    expect(check({ type: [...Array(1_000).fill("null"), "array"] }, "x")).toEqual({
+      kind: "invalid",
+      faults: [{ path: "", message: "must be null or array" }],
+    });
   });
 
   test("unique entries, and patterns that make other engines hang, take no longer than their payload", () => {

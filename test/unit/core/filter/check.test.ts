@@ -63,6 +63,14 @@ describe("what cannot work is refused when it is saved, at its place", () => {
   });
 });
 
+test("a source is text as the ledger keeps and counts it: without NUL or half a pair of surrogates, but in escapes", () => {
+  expect(checkFilter("payload.a == 'x\0y'")).toMatchObject({ position: 15 });
+  expect(checkFilter("true // \0")).not.toBeNull();
+  expect(checkFilter("payload.a == '\ud83d'")).not.toBeNull();
+  expect(checkFilter("payload.a == '\ud83d\ude00'")).toBeNull();
+  expect(checkFilter("payload.a == '\\u0000'")).toBeNull();
+});
+
 describe("the bounds", () => {
   const chain = (n: number) => Array(n).fill("true").join("||");
   test.each([

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MAX_PAYLOAD_VALUES } from "../../../../src/core/filter/language.ts";
 import { parsePayload } from "../../../../src/core/filter/payload.ts";
-import type { Value } from "../../../../src/core/filter/values.ts";
+import { TOO_LARGE, type Value } from "../../../../src/core/filter/values.ts";
+import { verdict } from "./support.ts";
 
 const parse = (text: string) => parsePayload(new TextEncoder().encode(text));
 
@@ -76,12 +77,16 @@ test("it goes as deep as a payload may", () => {
 test("it stops at its number of values, containers among them, and not before", () => {
   const list = (length: number) => `[${Array(length).fill("1").join(",")}]`;
   expect(parse(list(MAX_PAYLOAD_VALUES - 1))).toHaveLength(MAX_PAYLOAD_VALUES - 1);
-  expect(parse(list(MAX_PAYLOAD_VALUES))).toBe("too_large");
-  expect(parse(`[${Array(MAX_PAYLOAD_VALUES).fill("{}").join(",")}]`)).toBe("too_large");
+  expect(parse(list(MAX_PAYLOAD_VALUES))).toBe(TOO_LARGE);
+  expect(parse(`[${Array(MAX_PAYLOAD_VALUES).fill("{}").join(",")}]`)).toBe(TOO_LARGE);
 });
 
 test("no payload of 256 KiB has too many values", () => {
   const densest = `[${Array(131_071).fill("1").join(",")}]`;
   expect(densest.length).toBeLessThanOrEqual(262_144);
   expect(parse(densest)).toHaveLength(131_071);
+});
+
+test("a payload that is the text too_large is not too large", () => {
+  expect(verdict('payload == "too_large"', '"too_large"')).toBe("match");
 });

@@ -1,6 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { compileFilter, runFilter } from "../../../../src/core/filter/filter.ts";
 import { CHARACTERS_PER_STEP, MAX_FILTER_STEPS } from "../../../../src/core/filter/language.ts";
+import type { Value } from "../../../../src/core/filter/values.ts";
 import { evaluate, verdict } from "./support.ts";
 
 const list = (length: number, element = "1") => `[${Array(length).fill(element).join(",")}]`;
@@ -44,6 +46,36 @@ describe("whatever a filter does with 256 KiB, it ends at its bound", () => {
     expect(result.steps).toBe(MAX_FILTER_STEPS);
   });
 });
+
+test("the keys of an object are taken one by one, as they are paid for", () => {
+  let taken = 0;
+  const keys = new Map<string, Value>(Array.from({ length: 1_000 }, (_, n) => [`k${n}`, null]));
+  const whole = keys.keys.bind(keys);
+  vi.spyOn(keys, "keys").mockImplementation(function* () {
+    for (const key of whole()) {
+      taken++;
+      yield key;
+    }
+    return undefined;
+  });
+  const filter = compileFilter("payload.exists(key, true)");
+  if (!filter.ok) throw new Error(filter.error.message);
+  runFilter(filter.value, { event: () => new Map(), payload: () => keys }, MAX_FILTER_STEPS);
+  expect(taken).toBe(1);
+});
+
+test.each(["null", "1", "[]"])(
+  "a payload is read once, however often a filter asks: %s behind white space",
+  (value) => {
+    const decode = vi.spyOn(TextDecoder.prototype, "decode");
+    try {
+      evaluate("[1, 2, 3].all(x, payload == payload)", `${" ".repeat(1_000)}${value}`);
+      expect(decode).toHaveBeenCalledTimes(1);
+    } finally {
+      decode.mockRestore();
+    }
+  },
+);
 
 test("doubling a text or a list again and again is paid for by its length, before it is made", () => {
   const doubled = (times: number) => {
