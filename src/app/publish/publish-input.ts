@@ -46,7 +46,10 @@ interface CheckedItem {
   source: PublishSource;
 }
 
-/** Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws `AppError`. */
+/**
+ * Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws
+ * `AppError`.
+ */
 export function checkItem(publisher: Publisher, item: PublishItem, maxPayloadBytes: number): CheckedItem {
   const input: PublishEventInput = parseInput(
     "isRelay" in publisher.ref ? OperationalEventInput : PublishEventInput,
