@@ -1,3 +1,4 @@
+import type { SourcePosition } from "../core/filter/source.ts";
 import type { PinnedSubscription } from "../core/model.ts";
 
 /** Every refusal a caller can get. `http/problem.ts` gives each its status. */
@@ -45,8 +46,8 @@ export type ErrorCode =
 export interface FieldError {
   path: string;
   message: string;
-  /** Where in a text that is a source: characters from its start, and as editors count them. */
-  position?: { offset: number; line: number; column: number };
+  /** Of what is wrong inside a filter. */
+  position?: SourcePosition;
 }
 
 /** What a use-case throws when it refuses: the code decides the status, the detail says what to do. */

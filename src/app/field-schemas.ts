@@ -55,7 +55,7 @@ export const FilterSource = z
   .superRefine((source, context) => {
     const fault = checkFilter(source);
     if (fault === null) return;
-    const position = { offset: fault.position, ...locate(source, fault.position) };
+    const position = locate(source, fault.position);
     const message = `${fault.message} (line ${position.line}, column ${position.column})`;
     context.addIssue({ code: "custom", message, params: { position } });
   })

@@ -9,6 +9,6 @@ export interface Runtime {
 }
 
 export interface Clock {
-  /** Milliseconds and parts of them, of which only differences count. Where the platform's stands still while code runs, it does. */
+  /** Milliseconds with their fraction; only differences count. Stands still while code runs where the platform's does. */
   clock(): number;
 }

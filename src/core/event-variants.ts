@@ -24,6 +24,11 @@ interface WithVariants extends StoredPayload {
   variants: EventVariant[];
 }
 
+/** The versions that an event carries, its own first. */
+export function versionsOf(event: { schemaVersion: number; variants: readonly { schemaVersion: number }[] }): number[] {
+  return [event.schemaVersion, ...event.variants.map(({ schemaVersion }) => schemaVersion)];
+}
+
 /** As the ledger has them, which is also how two events are compared. Null for none. */
 export function encodeVariants(variants: EventVariant[]): string | null {
   if (variants.length === 0) return null;

@@ -1,5 +1,6 @@
 /** Keywords that look at a value and no further. Each gives its check, or says what is wrong with its own value. */
 import { ok, refuse, type Result } from "./result.ts";
+import { countCodePoints } from "./code-points.ts";
 import { FORMATS } from "./json-schema-formats.ts";
 import { canonical, fail, isObject, spend, type Check, type Json, type Run } from "./json-schema-node.ts";
 import { compileSchemaPattern } from "./json-schema-pattern.ts";
@@ -155,14 +156,10 @@ function ofLength(measure: (value: Json, run: Run) => number | null, end: "min" 
   };
 }
 
-/** Characters as JSON Schema counts them: a pair of surrogates is one. */
+/** Characters as JSON Schema counts them. */
 function codePoints(text: string, run: Run): number {
   spend(run, text.length / 16);
-  let pairs = 0;
-  for (let i = 0; i < text.length - 1; i++) {
-    if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) pairs++;
-  }
-  return text.length - pairs;
+  return countCodePoints(text);
 }
 
 function countKeys(value: object, run: Run): number {

@@ -64,7 +64,10 @@ export interface Filtering {
   clock(): number;
 }
 
-/** Gives what an event of a type owes that carries these versions, its own first. Without `filtering` null, if there is a filter to be asked. */
+/**
+ * Gives what an event of a type owes that carries these versions, its own first. Without `filtering` null, if there is a filter
+ * to be asked.
+ */
 export type Matcher = (eventType: string, versions: readonly number[], filtering: Filtering | null) => Matched | null;
 
 /**

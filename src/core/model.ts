@@ -284,6 +284,12 @@ export type EndpointChanges = Partial<
   Pick<Endpoint, "url" | "name" | "payloadFormat" | "sourceSignatures" | "headers" | "disableAfterFailingSeconds">
 >;
 
+/** What of a subscription a change may touch. */
+export type SubscriptionChanges = Pick<
+  Subscription,
+  "eventTypePattern" | "filter" | "entitlementScope" | "schemaVersion" | "retryPolicy"
+>;
+
 /** The settings that decide how an endpoint's deliveries are routed and paced; what is absent stays. */
 export type RoutingChanges = Partial<
   Pick<

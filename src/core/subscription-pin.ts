@@ -1,4 +1,4 @@
-import type { EventType, Subscription } from "./model.ts";
+import type { EventType } from "./model.ts";
 
 /**
  * The version that a subscription asks for which says nothing of one: of one type the newest that is registered and not retired,
@@ -11,11 +11,7 @@ export function defaultPin(eventTypePattern: string, eventType: EventType | null
   return live.at(-1)?.schemaVersion ?? "no_live_version";
 }
 
-/** Whether nothing could come of a subscription: it asks for a version of its one type that is retired. */
-export function isPinRetired(
-  { schemaVersion }: Pick<Subscription, "schemaVersion">,
-  eventType: EventType | null,
-): boolean {
-  const pinned = eventType?.versions.find((version) => version.schemaVersion === schemaVersion);
-  return pinned !== undefined && pinned.retiredAt !== null;
+/** False of what is not registered, and of no version. */
+export function isVersionRetired(eventType: EventType | null, schemaVersion: number | null): boolean {
+  return eventType?.versions.some((one) => one.schemaVersion === schemaVersion && one.retiredAt !== null) ?? false;
 }

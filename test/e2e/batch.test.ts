@@ -49,7 +49,11 @@ describe("one batch request", () => {
         ['{"type":"t","source":"nobody","payload":1}', "validation_failed", "source"],
         ['{"type":"t","source":"orders","payload":1,"type":"u"}', "duplicate_field", "type"],
         ['{"type":"t","source":"orders","payload":1,"colour":"red"}', "validation_failed", "colour"],
-        ['{"type":"t","source":"orders","payload":1,"variants":[]}', "not_supported", "variants"],
+        [
+          '{"type":"t","source":"orders","payload":1,"variants":[{}]}',
+          "validation_failed",
+          "variants.0.schema_version",
+        ],
         ["[1]", "validation_failed", ""],
       ];
       const events = bad.flatMap(([event], i) => [good(2 * i), event]);

@@ -127,7 +127,7 @@ test("a rate holds across restarts, of which it knows nothing", { timeout: LIMIT
   const { tenant, deliveryIds } = limited;
   const deliveries = await Promise.all(deliveryIds.map((id) => terminalDelivery(tenant, id, LEASE_PATIENCE_MS)));
   for (const { status, attempts } of deliveries) {
-    expect(status).toBe("succeeded");
+    expect({ status, attempts }).toMatchObject({ status: "succeeded" });
     for (const attempt of attempts.slice(0, -1)) expect(attempt).toMatchObject({ error_class: "abandoned" });
   }
   const arrivals = limited.receiver.received.map(({ at }) => at);

@@ -160,7 +160,7 @@ describe("a signature is worth what a publish key of its source is", () => {
 
   test("a body over the limit is refused before it is verified, the same for every source", async () => {
     const producer = await createProducer();
-    const body = "x".repeat(400 * 1_024);
+    const body = "x".repeat(1_536 * 1_024);
     for (const sourceId of [producer.sourceId, "src_0000000000000000"]) {
       const problem = await expectStatus(413, publish({ ...producer, sourceId }, {}, body));
       expect(problem).toMatchObject({ code: "payload_too_large" });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { chooseVersion, type VersionChoice } from "../../core/choose-version.ts";
+import { versionsOf } from "../../core/event-variants.ts";
 import { deliveryId, type DeliveryRef } from "../../core/ids.ts";
 import type { Delivery, Endpoint, Event } from "../../core/model.ts";
 import { mergeRetryPolicy, RetryPolicyInput, type RetryPolicy } from "../../core/retry-policy.ts";
@@ -55,8 +56,7 @@ async function chooseReplayed(
   event: Event,
 ): Promise<VersionChoice> {
   const { pin, retired } = await deps.findReplayPin(tenantId, delivery);
-  const versions = [event.schemaVersion, ...event.variants.map(({ schemaVersion }) => schemaVersion)];
-  return chooseVersion(pin, { versions, isRetired: (version) => retired.includes(version) });
+  return chooseVersion(pin, { versions: versionsOf(event), isRetired: (version) => retired.includes(version) });
 }
 
 function versionRefusal({ schemaVersion, versionFault }: VersionChoice, delivery: Delivery, event: Event): AppError {

@@ -29,7 +29,7 @@ export async function createEventType(deps: EventTypeDeps, principal: Principal,
   if (stored === "taken") {
     throw new AppError("version_taken", `${name} has a version ${schemaVersion} already.`);
   }
-  if (stored === "full") throw quotaExceeded("versions of event types, or bytes of their schemas,");
+  if (stored === "full") throw quotaExceeded("versions of event types, or characters of their schemas,");
   const eventType = await deps.eventTypes.find(principal.tenantId, name);
   if (!eventType) throw notFound("event type");
   return eventType;

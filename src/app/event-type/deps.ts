@@ -23,7 +23,10 @@ export interface EventTypeDeps extends Pick<Runtime, "now"> {
       name: string,
       schemaVersion: number,
     ): Promise<{ tenantRevision: number; eventType: EventType; pinned: PinnedSubscription[] } | null>;
-    /** `stale`, and nothing changed, when the configuration has changed since `tenantRevision`; `full` when the schema is too much. */
+    /**
+     * `stale`, and nothing changed, when the configuration has changed since `tenantRevision`; `full` when the schema is too
+     * much.
+     */
     update(
       tenantId: string,
       name: string,

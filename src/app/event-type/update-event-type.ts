@@ -53,7 +53,7 @@ export async function updateEventType(
       },
     };
     const stored = await deps.eventTypes.update(tenantId, name, changes, tenantRevision, deps.now());
-    if (stored === "full") throw quotaExceeded("bytes of schemas");
+    if (stored === "full") throw quotaExceeded("characters of schemas");
     return stored === "stored" ? deps.eventTypes.find(tenantId, name) : null;
   });
 }

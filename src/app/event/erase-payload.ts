@@ -15,9 +15,9 @@ export interface ErasePayloadDeps extends Pick<ReadEventDeps, "findEvent" | "now
 }
 
 /**
- * Erases an event's payload for good, in all its versions: its bytes first, then the word that they are gone. Dying between the two leaves an
- * event whose bytes fail their hash, so they are shown and sent to nobody, and which is erased by doing this again; the
- * other way round the ledger would call erased what is still there. Doing it twice changes nothing.
+ * Erases an event's payload for good, in all its versions: its bytes first, then the word that they are gone. Dying between
+ * the two leaves an event whose bytes fail their hash, so they are shown and sent to nobody, and which is erased by doing
+ * this again; the other way round the ledger would call erased what is still there. Doing it twice changes nothing.
  */
 export async function eraseEventPayload(deps: ErasePayloadDeps, principal: Principal, id: string): Promise<void> {
   requireAdmin(principal);

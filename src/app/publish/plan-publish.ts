@@ -1,6 +1,6 @@
 import { concatBytes } from "../../core/bytes.ts";
 import type { VersionChoice } from "../../core/choose-version.ts";
-import { storedSize, type EventVariant } from "../../core/event-variants.ts";
+import { storedSize, versionsOf, type EventVariant } from "../../core/event-variants.ts";
 import { splitFanOut, toOwed, type FanOut, type FanOutPart } from "../../core/fan-out.ts";
 import { createFilterInput, type FilteredEvent, type FilterInput } from "../../core/filter/filter-input.ts";
 import { MAX_REQUEST_STEPS } from "../../core/filter/language.ts";
@@ -82,9 +82,8 @@ export function planPublish(
       results[index] = fields as AppError;
       continue;
     }
-    const versions = [fields.schemaVersion, ...fields.variants.map(({ schemaVersion }) => schemaVersion)];
     const filtering = { inputOf: createInputs(fields, item, ids[index]!, now), clock: deps.clock };
-    const matched = match(fields.input.type, versions, steps < MAX_REQUEST_STEPS ? filtering : null);
+    const matched = match(fields.input.type, versionsOf(fields), steps < MAX_REQUEST_STEPS ? filtering : null);
     steps += matched?.steps ?? 0;
     if (matched) checked.push({ item, index, fields, matched });
     else results[index] = tooMuchToFilter();

@@ -47,7 +47,10 @@ interface CheckedItem {
   source: PublishSource;
 }
 
-/** Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws `AppError`. */
+/**
+ * Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws
+ * `AppError`.
+ */
 export function checkItem(
   publisher: Publisher,
   item: PublishItem,

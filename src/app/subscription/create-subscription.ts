@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createId } from "../../core/ids.ts";
 import type { EventType, Subscription } from "../../core/model.ts";
-import { defaultPin, isPinRetired } from "../../core/subscription-pin.ts";
+import { defaultPin, isVersionRetired } from "../../core/subscription-pin.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { invalidField, quotaExceeded } from "../app-error.ts";
 import { EventTypePattern, FilterSource, SchemaVersion } from "../field-schemas.ts";
@@ -53,7 +53,7 @@ export async function createSubscription(
     if (!endpoint) throw invalidField("endpoint_id", "no such endpoint");
     const eventType = await findItsType(deps, principal.tenantId, made);
     const subscription = input.schema_version === undefined ? withDefaultPin(made, eventType) : made;
-    if (isPinRetired(subscription, eventType)) throw retiredPin(subscription);
+    if (isVersionRetired(eventType, subscription.schemaVersion)) throw retiredPin(subscription);
     const policies = subscriptionPolicies(endpoint, subscription.retryPolicy);
     const stored = await deps.subscriptions.insert(principal.tenantId, subscription, policies);
     if (stored === "full") throw quotaExceeded("subscriptions");

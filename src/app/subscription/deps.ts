@@ -1,16 +1,17 @@
 import { z } from "zod";
 import { ENTITLEMENT_SCOPE } from "../../core/grammar.ts";
-import type { Endpoint, EventType, PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
+import type {
+  Endpoint,
+  EventType,
+  PageRequest,
+  Subscription,
+  SubscriptionChanges,
+  SubscriptionPolicies,
+} from "../../core/model.ts";
 import { mergeRetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
 import { MAX_FILTER_CHARACTERS } from "../../core/quotas.ts";
 import { invalidField, quotaExceeded, type AppError } from "../app-error.ts";
 import type { Runtime } from "../runtime.ts";
-
-/** What a change may touch. */
-export type SubscriptionChanges = Pick<
-  Subscription,
-  "eventTypePattern" | "filter" | "entitlementScope" | "schemaVersion" | "retryPolicy"
->;
 
 export interface SubscriptionDeps extends Pick<Runtime, "now" | "randomBytes"> {
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };

@@ -1,14 +1,16 @@
 import { z } from "zod";
 import { chooseVersion, type VersionFault } from "../../core/choose-version.ts";
 import { compilePattern } from "../../core/event-type.ts";
+import { versionsOf } from "../../core/event-variants.ts";
 import { compileFilter, runFilter, type FilterFailure } from "../../core/filter/filter.ts";
 import { createFilterInput, type FilteredEvent } from "../../core/filter/filter-input.ts";
 import { MAX_FILTER_STEPS } from "../../core/filter/language.ts";
-import { locate } from "../../core/filter/source.ts";
+import { locate, type SourcePosition } from "../../core/filter/source.ts";
 import { createEventIds, isEventId } from "../../core/ids.ts";
 import { toWords } from "../../core/grammar.ts";
-import type { EventType, Subscription } from "../../core/model.ts";
-import { AppError, invalidField, type FieldError } from "../app-error.ts";
+import type { Subscription } from "../../core/model.ts";
+import { isVersionRetired } from "../../core/subscription-pin.ts";
+import { AppError, invalidField } from "../app-error.ts";
 import { loadPayload, type ReadEventDeps } from "../event/read-event.ts";
 import { FilterSource } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
@@ -47,7 +49,7 @@ export interface SubscriptionTest {
   skipped: boolean;
   reason: FilterFailure | "absent" | "event_type" | "subscription_disabled" | "required_scope" | VersionFault | null;
   /** Of the part of the filter that decided so. */
-  position: NonNullable<FieldError["position"]> | null;
+  position: SourcePosition | null;
   steps: number;
 }
 
@@ -89,13 +91,13 @@ export async function testSubscription(
   if (type && type.requiredScope !== null && !tested.entitlement!.includes(type.requiredScope)) {
     return no("required_scope");
   }
-  const choice = chooseVersion(tested.schemaVersion, { versions: event.versions, isRetired: retirement(type) });
+  const isRetired = (version: number) => isVersionRetired(type, version);
+  const choice = chooseVersion(tested.schemaVersion, { versions: event.versions, isRetired });
   if (choice.versionFault !== null) return no(choice.versionFault);
   if (tested.filter === null) return { ...no(null), matched: true };
   const filter = compileFilter(tested.filter);
   if (!filter.ok) {
-    const position = { offset: filter.error.position, ...locate(tested.filter, filter.error.position) };
-    return { ...no("invalid_filter"), skipped: true, position };
+    return { ...no("invalid_filter"), skipped: true, position: locate(tested.filter, filter.error.position) };
   }
   const { schemaVersion } = choice;
   const bytes = event.payload === null ? payload : await event.payload(schemaVersion);
@@ -104,7 +106,7 @@ export async function testSubscription(
     matched: result.outcome === "match",
     skipped: result.outcome === "failed",
     reason: result.reason,
-    position: result.position === null ? null : { offset: result.position, ...locate(tested.filter, result.position) },
+    position: result.position === null ? null : locate(tested.filter, result.position),
     steps: result.steps,
   };
 }
@@ -120,10 +122,6 @@ function refuseAmbiguity(input: TestSubscriptionInput, payload: Uint8Array | nul
   if ((input.event_id == null) !== isSample) {
     throw invalidField("event_id", "is required, or a sample: payload, event or both, and not all");
   }
-}
-
-function retirement(type: EventType | null): (version: number) => boolean {
-  return (version) => type?.versions.some((one) => one.schemaVersion === version && one.retiredAt !== null) ?? false;
 }
 
 async function findTested(
@@ -153,7 +151,7 @@ async function findEvent(deps: TestSubscriptionDeps, principal: Principal, id: s
   return {
     ...event,
     sourceName,
-    versions: [event.schemaVersion, ...event.variants.map(({ schemaVersion }) => schemaVersion)],
+    versions: versionsOf(event),
     payload: async (version) => {
       const payload = await loadPayload(deps, event, version);
       if (!payload) throw payloadErased();

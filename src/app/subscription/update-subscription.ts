@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Subscription } from "../../core/model.ts";
-import { isPinRetired } from "../../core/subscription-pin.ts";
+import { isVersionRetired } from "../../core/subscription-pin.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { notFound } from "../app-error.ts";
 import { EventTypePattern, FilterSource, SchemaVersion } from "../field-schemas.ts";
@@ -52,7 +52,9 @@ export async function updateSubscription(
     if (isFilterSet) await requireFilterRoom(deps, tenantId, changed);
     const isAnew =
       changed.eventTypePattern !== present.eventTypePattern || changed.schemaVersion !== present.schemaVersion;
-    if (isAnew && isPinRetired(changed, await findItsType(deps, tenantId, changed))) throw retiredPin(changed);
+    if (isAnew && isVersionRetired(await findItsType(deps, tenantId, changed), changed.schemaVersion)) {
+      throw retiredPin(changed);
+    }
     const policies = subscriptionPolicies(endpoint, changed.retryPolicy);
     return (await deps.subscriptions.update(tenantId, present, changed, policies, isFilterSet)) ? changed : null;
   });

@@ -1,3 +1,4 @@
+import { countCodePoints } from "../code-points.ts";
 import { toInt } from "./operators.ts";
 import { Fault, spendCharacters, type Run, type Value } from "./values.ts";
 
@@ -60,17 +61,7 @@ function size(run: Run, value: Value, position: number): Value | Fault {
   if (value instanceof Map) return BigInt(value.size);
   if (typeof value !== "string") return new Fault("type_mismatch", position);
   spendCharacters(run, value.length);
-  return BigInt(value.length - countPairs(value));
-}
-
-/** A character beyond U+FFFF is a pair of units. */
-function countPairs(text: string): number {
-  let pairs = 0;
-  for (let i = 1; i < text.length; i++) {
-    // After a pair the unit that ends it begins none.
-    if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) pairs++;
-  }
-  return pairs;
+  return BigInt(countCodePoints(value));
 }
 
 function startsWith(run: Run, text: string, start: string): boolean {

@@ -60,8 +60,14 @@ function toFault(error: unknown): SourceFault {
   return { message, position: typeof range?.start === "number" ? range.start : 0 };
 }
 
-/** Line and column, from 1, as editors count them. */
-export function locate(source: string, position: number): { line: number; column: number } {
-  const before = source.slice(0, position).split("\n");
-  return { line: before.length, column: before.at(-1)!.length + 1 };
+/** In a text that is a source: characters (UTF-16 units) from its start, and line and column from 1, as editors count them. */
+export interface SourcePosition {
+  offset: number;
+  line: number;
+  column: number;
+}
+
+export function locate(source: string, offset: number): SourcePosition {
+  const before = source.slice(0, offset).split("\n");
+  return { offset, line: before.length, column: before.at(-1)!.length + 1 };
 }

@@ -71,7 +71,7 @@ export function problemsOf(operation: Operation): ProblemCode[] {
   if (access === "publish") codes.add("invalid_signature");
   // A deletion takes a body that says nothing, like an action.
   const readsJson = method === "delete" || body?.some(({ type }) => type === "application/json");
-  // For an `Idempotency-Key` where nothing reads it.
+  // For what is not built, and for an `Idempotency-Key` where nothing reads it.
   if (method !== "get") codes.add("not_supported");
   if (readsJson) for (const code of ["invalid_json", "invalid_utf8"] as const) codes.add(code);
   if (readsJson && access !== "publish") codes.add("request_too_large");

@@ -8,7 +8,7 @@ import type {
   PageRequest,
   PinnedSubscription,
 } from "../../core/model.ts";
-import { MAX_EVENT_TYPE_VERSIONS, MAX_JSON_SCHEMA_LENGTH } from "../../core/quotas.ts";
+import { MAX_EVENT_TYPE_VERSIONS, MAX_JSON_SCHEMA_CHARACTERS } from "../../core/quotas.ts";
 import { eventType, subscription, tenant } from "../schema.ts";
 import { bumpTenantRevision, hasRoom, orKeep, valuesWhere } from "./statements.ts";
 
@@ -183,7 +183,7 @@ function retiredAt(isRetired: boolean | undefined, now: number): SQL | null {
 function hasSchemaRoom(tenantId: string, others: SQL, schema: string | null): SQL {
   if (schema === null) return sql`true`;
   return sql`(select coalesce(sum(length(${eventType.jsonSchema})), 0) from ${eventType}
-    where ${eventType.tenantId} = ${tenantId} and ${others}) + ${schema.length} <= ${MAX_JSON_SCHEMA_LENGTH}`;
+    where ${eventType.tenantId} = ${tenantId} and ${others}) + ${schema.length} <= ${MAX_JSON_SCHEMA_CHARACTERS}`;
 }
 
 function toEventType(rows: Row[]): EventType | null {

@@ -55,8 +55,7 @@ export function createSourceStore(d1: D1Database) {
 
     /** Of one that is deleted too. Primary key. */
     async findName(tenantId: string, id: string): Promise<string | null> {
-      const ofTenant = and(eq(source.tenantId, tenantId), eq(source.id, id));
-      const rows = await db.select({ name: source.name }).from(source).where(ofTenant);
+      const rows = await db.select({ name: source.name }).from(source).where(isAny(tenantId, id));
       return rows[0]?.name ?? null;
     },
 

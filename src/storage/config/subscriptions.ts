@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, isNull, ne, sql, type SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { PageRequest, Subscription, SubscriptionPolicies } from "../../core/model.ts";
+import type { PageRequest, Subscription, SubscriptionChanges, SubscriptionPolicies } from "../../core/model.ts";
 import { MAX_SUBSCRIPTIONS } from "../../core/quotas.ts";
 import type { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { endpoint, eventType, subscription, tenant } from "../schema.ts";
@@ -35,8 +35,8 @@ export function createSubscriptionStore(d1: D1Database) {
   };
   return {
     /**
-     * `stale` when the endpoint is gone or its policy is no longer `policies.endpoint`, or the version asked for is retired, `full` when the tenant has all it may
-     * have; then nothing is stored. By `subscription_living`.
+     * `stale` when the endpoint is gone or its policy is no longer `policies.endpoint`, or the version asked for is retired,
+     * `full` when the tenant has all it may have; then nothing is stored. By `subscription_living`.
      */
     async insert(
       tenantId: string,
@@ -106,7 +106,7 @@ export function createSubscriptionStore(d1: D1Database) {
     async update(
       tenantId: string,
       from: Subscription,
-      to: Pick<Subscription, "eventTypePattern" | "filter" | "entitlementScope" | "schemaVersion" | "retryPolicy">,
+      to: SubscriptionChanges,
       policies: SubscriptionPolicies,
       isFilterSet = false,
     ): Promise<boolean> {

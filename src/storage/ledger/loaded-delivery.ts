@@ -64,14 +64,16 @@ export function toDeliveryKeys(row: Record<string, any>): SourceKeys {
 /** What an attempt needs of an endpoint `ep` of tenant `t`. */
 export const ENDPOINT_COLUMNS = `ep.url, ep.revision, ep.payload_format, ep.timeout_ms, ep.disabled_at, ep.deleted_at,
   ${PAUSED_AT} as paused_at, ${RESUMED_AT} as resumed_at, ep.route, ep.lane_generation,
-  t.header_prefix, ep.source_signatures, ep.failing_since, ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
+  t.header_prefix, ep.source_signatures, ep.failing_since,
+  ep.failing_since + ep.disable_after_failing_seconds * 1000 as disables_at`;
 
 /** What an attempt needs of a delivery `d`. A delivery of a lane has no age before it was let through. */
 export const LOADED_COLUMNS = `d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, d.status, d.attempt_count,
   d.failure_count, d.relay_fault_count, d.next_attempt_at, d.last_attempt_at, d.locked_until, d.token,
   coalesce(d.scheduled_at, iif(d.lane_key is null or d.hold_until is not null, d.created_at, null)) as scheduled_at,
   d.expires_at, d.lane_key, d.lane_position, d.hold_until, p.policy,
-  e.type, coalesce(d.schema_version, e.schema_version) as carried_version, e.schema_version, e.variants, e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
+  e.type, coalesce(d.schema_version, e.schema_version) as carried_version, e.schema_version, e.variants,
+  e.ordering_key, e.cause_event_id, e.occurred_at, e.relayed_at,
   e.content_type, e.content_encoding, e.payload_is_json, e.hop_count, e.payload_ref, e.payload_size,
   hex(e.payload_sha256) as payload_sha256, e.payload_erased_at, s.name as source_name,
   s.id as source_id, s.delivery_key_version, s.delivery_key_previous_valid_until,

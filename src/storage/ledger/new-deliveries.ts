@@ -19,8 +19,9 @@ interface Given {
 /**
  * Makes deliveries of tenant ?1. Route, birth status, policy and lane are read from the endpoint's row here, and events through
  * theirs: one that is not there, because its key was taken, brings none. A lane's tail is computed in the insert. For an
- * endpoint that is disabled or deleted, a version that cannot be had, or an event that is erased, they are born failed: on record, and sent to nobody. Whoever
- * changes a column that is read here of an endpoint or its subscriptions, but for a deletion, calls `owedToEndpoint` first.
+ * endpoint that is disabled or deleted, a version that cannot be had, or an event that is erased, they are born failed: on
+ * record, and sent to nobody. Whoever changes a column that is read here of an endpoint or its subscriptions, but for a
+ * deletion, calls `owedToEndpoint` first.
  */
 export function insertDeliveries({
   from,
@@ -35,8 +36,7 @@ export function insertDeliveries({
 }: Given): string {
   return `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,
       retry_policy_id, created_at, scheduled_at, next_attempt_at, terminal_at, final_outcome, schema_version,
-      filter_match_ms, filter_match_steps,
-      relay_region, expires_at)
+      filter_match_ms, filter_match_steps, relay_region, expires_at)
     select tenant_id, event_id, endpoint_id, subscription_id, iif(ended_at is null, 'pending', 'failed'), lane_key,
       iif(lane_key is null, null, max(0, coalesce((
         select max(x.lane_position) from delivery x where x.endpoint_id = n.endpoint_id and x.lane_key = n.lane_key

@@ -125,7 +125,7 @@ function ofWatchdog(measured: Measured): Measured {
   return { ...measured, counts: measured.background, alarms: measured.answer.counts.watchdog.invocations };
 }
 
-export function toCostRow(kind: string, bytes: number, units: number, measured: Measured): Row {
+function toCostRow(kind: string, bytes: number, units: number, measured: Measured): Row {
   const { counts, alarms, answer } = measured;
   const each = (n: number) => round(n / units, 2);
   const price = dollarsPerMillion(counts, alarms) / units;

@@ -1,13 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { FilledTenant } from "./fill-config.ts";
 
-interface Shape {
-  deliveriesPerEvent: number;
-  attemptsPerDelivery: number;
-  retentionMs: number;
-}
-
 const HOUR_MS = 3_600_000;
+/** From acceptance to expiry. */
+const RETENTION_MS = 30 * 24 * HOUR_MS;
 /** One delivery in so many is a dead letter. */
 const DEAD_ONE_IN = 50;
 
@@ -16,60 +12,38 @@ const NUMBERED =
   "(select *, cast(substr(idempotency_key, 5) as integer) as i from event where tenant_id = :tenant and type = :type) e";
 
 /**
- * Ended events, at even distances from `from` to `until`, to the tenant's endpoints in turn. The last attempt of each delivery
- * succeeded, or failed for good; those before it failed.
+ * Ended events, at even distances from `from` to `until`, to the tenant's endpoints in turn. The one attempt of each succeeded,
+ * or failed for good.
  */
 export function insertHistory(
   db: DatabaseSync,
   tenant: FilledTenant,
   { count, from, until }: { count: number; from: number; until: number },
-  { deliveriesPerEvent, attemptsPerDelivery, retentionMs }: Shape,
 ): void {
   if (count === 0) return;
-  const perEvent = Math.min(deliveriesPerEvent, tenant.endpoints.length);
-  insertEvents(db, tenant, {
-    count,
-    from,
-    stepMs: (until - from) / count,
-    type: "filled.ended",
-    retentionMs,
-    perEvent,
-  });
+  insertEvents(db, tenant, { count, from, stepMs: (until - from) / count, type: "filled.ended" });
   placeEndpoints(db, tenant.endpoints);
   db.prepare(
     `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, attempt_count, failure_count,
        retry_policy_id, created_at, scheduled_at, last_attempt_at, last_error_class, last_status_code, terminal_at,
        final_outcome, relay_region, expires_at)
-     select tenant_id, id, endpoint_id, subscription_id, iif(is_dead, 'dead_letter', 'succeeded'), attempts,
-       attempts - not is_dead, :policy, relayed_at, relayed_at, relayed_at + (attempts - 1) * 5000 + 40,
-       iif(is_dead, 'http_4xx', null), iif(is_dead, 400, 200), relayed_at + (attempts - 1) * 5000 + 60,
-       iif(is_dead, 'rejected', 'delivered'), 'local', expires_at
+     select tenant_id, id, endpoint_id, subscription_id, iif(is_dead, 'dead_letter', 'succeeded'), 1, is_dead,
+       :policy, relayed_at, relayed_at, relayed_at + 40, iif(is_dead, 'http_4xx', null), iif(is_dead, 400, 200),
+       relayed_at + 60, iif(is_dead, 'rejected', 'delivered'), 'local', expires_at
      from (
-       select e.*, x.endpoint_id, x.subscription_id, (e.i * :perEvent + j.value) % ${DEAD_ONE_IN} = 0 as is_dead,
-         cast((e.i * :perEvent + j.value + 1) * :attempts as integer)
-           - cast((e.i * :perEvent + j.value) * :attempts as integer) as attempts
-       from ${NUMBERED} cross join json_each(:places) j
-       cross join temp.place x on x.k = (e.i + j.value) % cast(:endpointCount as integer))`,
+       select e.*, x.endpoint_id, x.subscription_id, e.i % ${DEAD_ONE_IN} = 0 as is_dead
+       from ${NUMBERED} cross join temp.place x on x.k = e.i % cast(:endpointCount as integer))`,
   ).run({
     tenant: tenant.id,
     type: "filled.ended",
     policy: tenant.retryPolicyId,
-    attempts: Math.max(1, attemptsPerDelivery),
-    perEvent,
-    places: JSON.stringify(Array.from({ length: perEvent }, (_, j) => j)),
     endpointCount: tenant.endpoints.length,
   });
   insertAttempts(db, tenant, "filled.ended");
 }
 
 /** Open deliveries of the last two days: half of queues, their retry hours ahead; half in strict lanes behind such a head. */
-export function insertBacklog(
-  db: DatabaseSync,
-  tenant: FilledTenant,
-  count: number,
-  now: number,
-  retentionMs: number,
-): void {
+export function insertBacklog(db: DatabaseSync, tenant: FilledTenant, count: number, now: number): void {
   const strict = tenant.endpoints.filter(({ isStrict }) => isStrict);
   const waiting = tenant.endpoints.filter(({ isStrict }) => !isStrict);
   const inLanes = strict.length > 0 ? Math.floor(count / 2) : 0;
@@ -81,7 +55,7 @@ export function insertBacklog(
     const isLane = endpoints === strict;
     const type = isLane ? "filled.lane" : "filled.waiting";
     const from = now - 48 * HOUR_MS;
-    insertEvents(db, tenant, { count: part, from, stepMs: (47 * HOUR_MS) / part, type, retentionMs, perEvent: 1 });
+    insertEvents(db, tenant, { count: part, from, stepMs: (47 * HOUR_MS) / part, type });
     placeEndpoints(db, endpoints);
     db.prepare(
       `insert into delivery (tenant_id, event_id, endpoint_id, subscription_id, status, lane_key, lane_position,
@@ -117,7 +91,7 @@ function placeEndpoints(db: DatabaseSync, endpoints: FilledTenant["endpoints"]):
 function insertEvents(
   db: DatabaseSync,
   tenant: FilledTenant,
-  given: { count: number; from: number; stepMs: number; type: string; retentionMs: number; perEvent: number },
+  given: { count: number; from: number; stepMs: number; type: string },
 ): void {
   db.prepare(
     `insert into event (tenant_id, id, source_id, type, idempotency_key, payload_ref, payload_sha256, payload_size,
@@ -127,7 +101,7 @@ function insertEvents(
        select i + 1, cast(:from + (i + 1) * :stepMs as integer) from n where i + 1 < :count)
      select :tenant, id, :source, :type, 'key-' || i || '-' || :type,
        '30d/' || :tenant || '/' || date(at / 1000, 'unixepoch') || '/' || id || '#0', randomblob(32), 1000,
-       1, 'application/json', at, at, 'local', at + :retentionMs, at, :perEvent
+       1, 'application/json', at, at, 'local', at + ${RETENTION_MS}, at, 1
      from (select i, at, event_id(at) as id from n)`,
   ).run({ ...given, tenant: tenant.id, source: tenant.sourceId });
 }
@@ -137,15 +111,11 @@ function insertAttempts(db: DatabaseSync, tenant: FilledTenant, type: string): v
     `insert into attempt (tenant_id, event_id, endpoint_id, replay_no, attempt_number, requested_at, responded_at, latency_ms,
        status_code, outcome_class, error_class, response_body_sha256, response_headers_json, worker_id, relay_region,
        endpoint_revision, signing_secret_ids)
-     select tenant_id, event_id, endpoint_id, replay_no, number, at, at + 20, 20, status_code,
-       case status_code when 200 then 'success' when 400 then 'rejected' else 'transient' end,
-       case status_code when 200 then null when 400 then 'http_4xx' else 'http_5xx' end, randomblob(32), '{}',
+     select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, 1, d.created_at + 40, d.created_at + 60, 20, d.last_status_code,
+       case d.last_status_code when 200 then 'success' when 400 then 'rejected' else 'transient' end,
+       d.last_error_class, randomblob(32), '{}',
        'b7bd969c-d71f-44ce-80b3-260de0a1b7f9.h24e1ceq.queue', 'local', 1, '["sec_0000000000000000"]'
-     from (
-       select d.*, k.value as number, d.created_at + 40 + (k.value - 1) * 5000 as at,
-         iif(k.value = d.attempt_count and d.terminal_at is not null, d.last_status_code, 503) as status_code
-       from event e cross join delivery d on d.tenant_id = e.tenant_id and d.event_id = e.id
-       cross join json_each('[1,2,3,4,5,6,7,8,9,10]') k on k.value <= d.attempt_count
-       where e.tenant_id = :tenant and e.type = :type)`,
+     from event e cross join delivery d on d.tenant_id = e.tenant_id and d.event_id = e.id and d.attempt_count = 1
+     where e.tenant_id = :tenant and e.type = :type`,
   ).run({ tenant: tenant.id, type });
 }

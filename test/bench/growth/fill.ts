@@ -12,17 +12,13 @@ export interface FillOptions {
   tenants: number;
   /** Endpoints beside those that are there, in all; each tenant gets one at least. One in five is strict. */
   endpoints: number;
-  /** Ended events, each with `deliveriesPerEvent` deliveries that made `attemptsPerDelivery` attempts each, on average. */
+  /** Ended events, each with a delivery that made one attempt. */
   events: number;
-  deliveriesPerEvent?: number;
-  attemptsPerDelivery?: number;
   /** Open deliveries: half wait for a retry that is hours ahead, half stand in lanes whose head does. */
   backlog?: number;
   /** Days over which the history is spread, the last of which ended an hour ago, or `daysAgo` ago. */
   days?: number;
   daysAgo?: number;
-  /** From acceptance to expiry. */
-  retentionDays?: number;
 }
 
 export interface Filled {
@@ -39,7 +35,7 @@ const HOUR_MS = 3_600_000;
  * nothing of an ended event reads.
  */
 export function fillLedger(options: FillOptions): Filled {
-  const { deliveriesPerEvent = 1, attemptsPerDelivery = 1, backlog = 0, days = 25, retentionDays = 30 } = options;
+  const { backlog = 0, days = 25 } = options;
   const startedAt = Date.now();
   const db = openLedger(options.stateDir);
   const endAt = startedAt - (options.daysAgo === undefined ? HOUR_MS : options.daysAgo * DAY_MS);
@@ -56,9 +52,8 @@ export function fillLedger(options: FillOptions): Filled {
       for (const [t, tenant] of tenants.entries()) {
         insertEndpoints(db, tenant, Math.max(1, share(options.endpoints, t, options.tenants)));
         const history = { count: share(options.events, t, options.tenants), from: endAt - days * DAY_MS, until: endAt };
-        const shape = { deliveriesPerEvent, attemptsPerDelivery, retentionMs: retentionDays * DAY_MS };
-        insertHistory(db, tenant, history, shape);
-        insertBacklog(db, tenant, share(backlog, t, options.tenants), startedAt, shape.retentionMs);
+        insertHistory(db, tenant, history);
+        insertBacklog(db, tenant, share(backlog, t, options.tenants), startedAt);
       }
     });
     const broken = db.prepare("pragma foreign_key_check").all();

@@ -36,7 +36,7 @@ type Reads = Map<string, { calls: number; rowsRead: number }>;
 /** Costs and times over a ledger with a past, beside those over an empty one: what differs between columns grows. */
 export const growth: Section = (context) => measureLedgers(context, ledgersOf(context));
 
-export async function measureLedgers(context: BenchContext, ledgers: Ledger[]): Promise<Row[]> {
+async function measureLedgers(context: BenchContext, ledgers: Ledger[]): Promise<Row[]> {
   const columns = new Map<string, Map<string, number | null>>();
   let empty: Reads | null = null;
   for (const ledger of ledgers) {

@@ -15,7 +15,6 @@ export interface Burst {
   result: LoadResult;
   received: Received;
   accepted: number;
-  arrived: number;
   ackedPerSecond: number;
   /** From the first request until the last event had come. */
   deliveredPerSecond: number;
@@ -60,5 +59,5 @@ export async function runBurst(
     "driver cpu s": round(result.cpuSeconds),
     "receiver cpu s": round((await receiver.cpuSeconds()) - before.receiver),
   };
-  return { result, received, accepted, arrived, ackedPerSecond, deliveredPerSecond, row };
+  return { result, received, accepted, ackedPerSecond, deliveredPerSecond, row };
 }

@@ -16,7 +16,7 @@ async function drive(load: Load): Promise<LoadResult> {
   const headers = { Authorization: `Bearer ${load.key}`, "Content-Type": "application/json" };
   const parts = load.bodies.map((body) => body.split("$N"));
   const statuses: Record<string, number> = {};
-  const [ackMs, ackAt, eventAckAt, slipMs]: [number[], number[], number[], number[]] = [[], [], [], []];
+  const [ackMs, eventAckAt, slipMs]: [number[], number[], number[]] = [[], [], []];
   const eventIds: string[] = [];
   let started = 0;
   const startedAt = nowMs();
@@ -29,9 +29,9 @@ async function drive(load: Load): Promise<LoadResult> {
       const done = (status: string) => {
         statuses[status] = (statuses[status] ?? 0) + 1;
         const at = nowMs();
-        ackAt.push(at);
         ackMs.push(at - dueAt);
         resolve();
+        return at;
       };
       const length = { "Content-Length": body.length };
       const outgoing = request({
@@ -48,10 +48,10 @@ async function drive(load: Load): Promise<LoadResult> {
         response.on("data", (chunk) => chunks.push(chunk));
         response.on("error", () => done("error"));
         response.on("end", () => {
-          done(String(response.statusCode));
+          const at = done(String(response.statusCode));
           for (const id of idsOf(Buffer.concat(chunks).toString())) {
             eventIds.push(id);
-            eventAckAt.push(ackAt.at(-1)!);
+            eventAckAt.push(at);
           }
         });
       });
@@ -84,7 +84,6 @@ async function drive(load: Load): Promise<LoadResult> {
     statuses,
     eventIds,
     ackMs: Float64Array.from(ackMs),
-    ackAt: Float64Array.from(ackAt),
     eventAckAt: Float64Array.from(eventAckAt),
     slipMs: Float64Array.from(slipMs),
     startedAt,

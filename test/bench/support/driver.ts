@@ -18,9 +18,7 @@ export interface LoadResult {
   statuses: Record<string, number>;
   /** Milliseconds until the answer was read: from the start of a closed loop's request, from when an open one's was due. */
   ackMs: Float64Array;
-  /** When it was read, in milliseconds since 1970. */
-  ackAt: Float64Array;
-  /** An element an event accepted: its id, and when the answer that says so was read. */
+  /** An element an event accepted: its id, and when the answer that says so was read, in milliseconds since 1970. */
   eventIds: string[];
   eventAckAt: Float64Array;
   /** How late each request of an open loop was started, which is the driver's fault. */

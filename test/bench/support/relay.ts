@@ -7,7 +7,7 @@ import { createPlayground, type Playground } from "../../../scripts/api-caller.t
 import { usageOf, type Usage } from "./usage.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
-export const OPERATOR_TOKEN = "bench";
+const OPERATOR_TOKEN = "bench";
 
 export interface RelayOptions {
   /** Another Worker under the same bindings, from the root of the repository. */
@@ -20,11 +20,6 @@ export interface RelayOptions {
 
 export interface BenchRelay {
   url: string;
-  /** Of `scripts/start.ts`, and of its process group. */
-  pid: number;
-  stateDir: string;
-  /** What it printed on standard output, the last part of it. */
-  printed(): string;
   /** Of the runtime (workerd) alone. */
   usage(): Usage;
   /** In peace, so that its state is whole. */
@@ -61,7 +56,6 @@ export async function startRelay(options: RelayOptions = {}): Promise<BenchRelay
     }
   };
   process.once("exit", killGroup);
-  const output = collect(child.stdout);
 
   async function end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     if (signal === "SIGTERM") process.kill(pid, signal);
@@ -73,10 +67,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<BenchRelay
   }
 
   return {
-    url: await output.ready,
-    pid,
-    stateDir,
-    printed: output.text,
+    url: await ready(child.stdout),
     usage: () => usageOf(pid, "workerd"),
     stop: () => end("SIGTERM"),
     kill: () => end("SIGKILL"),
@@ -105,10 +96,10 @@ export async function subscribe(
   return id;
 }
 
-/** Goes on reading what is printed, or the relay would wait for that. */
-function collect(printed: NodeJS.ReadableStream) {
+/** Where it is reached, once it is. Goes on reading what is printed, or the relay would wait for that. */
+function ready(printed: NodeJS.ReadableStream): Promise<string> {
   let text = "";
-  const ready = new Promise<string>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     printed.on("data", (chunk) => {
       text = (text + String(chunk)).slice(-100_000);
       const url = /Hooklane ready on (\S+)/.exec(text)?.[1];
@@ -116,5 +107,4 @@ function collect(printed: NodeJS.ReadableStream) {
     });
     printed.on("end", () => reject(new Error(`The relay ended:\n${text}`)));
   });
-  return { ready, text: () => text };
 }

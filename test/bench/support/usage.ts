@@ -9,8 +9,8 @@ export interface Usage {
 
 const TICKS_PER_SECOND = 100;
 
-/** Of the processes of a group whose program has this name; of all of them without one. A busy machine does not change it. */
-export function usageOf(group: number, program?: string): Usage {
+/** Of the processes of a group whose program has this name. A busy machine does not change it. */
+export function usageOf(group: number, program: string): Usage {
   let cpuSeconds = 0;
   let peakMib = 0;
   let seen = false;
@@ -20,7 +20,7 @@ export function usageOf(group: number, program?: string): Usage {
       const [head, tail] = splitAtLast(readFileSync(`/proc/${pid}/stat`, "utf8"), ") ");
       const fields = tail.split(" ");
       if (Number(fields[2]) !== group) continue;
-      if (program !== undefined && head.slice(head.indexOf("(") + 1) !== program) continue;
+      if (head.slice(head.indexOf("(") + 1) !== program) continue;
       seen = true;
       cpuSeconds += (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
       const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { decodeVariants, encodeVariants, payloadOfVersion, storedSize } from "../../../src/core/event-variants.ts";
-import { defaultPin, isPinRetired } from "../../../src/core/subscription-pin.ts";
+import {
+  decodeVariants,
+  encodeVariants,
+  payloadOfVersion,
+  storedSize,
+  versionsOf,
+} from "../../../src/core/event-variants.ts";
 
 const variants = [
   { schemaVersion: 2, payloadSize: 0, payloadSha256: "b" },
@@ -23,41 +28,11 @@ test("the versions of an event lie one behind the other, its own first", () => {
   expect(payloadOfVersion(event, 5)).toEqual({ payloadRef: at(117), payloadSize: 1, payloadSha256: "d" });
   expect(payloadOfVersion(event, 1)).toBeNull();
   expect(storedSize(event)).toBe(18);
+  expect(versionsOf(event)).toEqual([3, 2, 4, 5]);
 });
 
 test("variants are stored and read as they are, none as null", () => {
   expect(decodeVariants(encodeVariants(variants))).toEqual(variants);
   expect(encodeVariants([])).toBeNull();
   expect(decodeVariants(null)).toEqual([]);
-});
-
-const type = (versions: Record<number, number | null>) => ({
-  name: "order.paid",
-  requiredScope: null,
-  createdAt: 1,
-  versions: Object.entries(versions).map(([schemaVersion, retiredAt]) => ({
-    schemaVersion: Number(schemaVersion),
-    jsonSchema: null,
-    retiredAt,
-    createdAt: 1,
-  })),
-});
-
-test("a subscription that says nothing of a version asks for its type's newest that lives, 1 where none is registered", () => {
-  expect(defaultPin("order.paid", null)).toBe(1);
-  expect(defaultPin("order.paid", type({ 3: null, 10: null, 9: null }))).toBe(10);
-  expect(defaultPin("order.paid", type({ 3: null, 4: 9 }))).toBe(3);
-  expect(defaultPin("order.paid", type({ 3: 8, 4: 9 }))).toBe("no_live_version");
-});
-
-test("one with a wildcard asks for the newest that an event carries", () => {
-  for (const pattern of ["*", "order.*", "*.paid"]) expect(defaultPin(pattern, null)).toBeNull();
-});
-
-test("a pin is retired when just that version of its type is", () => {
-  expect(isPinRetired({ schemaVersion: 3 }, type({ 3: 9, 4: null }))).toBe(true);
-  expect(isPinRetired({ schemaVersion: 4 }, type({ 3: 9, 4: null }))).toBe(false);
-  expect(isPinRetired({ schemaVersion: 5 }, type({ 3: 9 }))).toBe(false);
-  expect(isPinRetired({ schemaVersion: null }, type({ 3: 9 }))).toBe(false);
-  expect(isPinRetired({ schemaVersion: 3 }, null)).toBe(false);
 });

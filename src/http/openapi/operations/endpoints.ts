@@ -32,7 +32,7 @@ export const endpointOperations: Operation[] = [
     example: { url: "https://consumer.example/hook", timeout_ms: 10_000 },
     row: CreatedEndpointAnswer,
     description: "The text of its signing secret is answered this once.",
-    problems: ["not_supported", "quota_exceeded"],
+    problems: ["quota_exceeded"],
   }),
   list(ENDPOINT),
   read(ENDPOINT),
@@ -40,7 +40,7 @@ export const endpointOperations: Operation[] = [
     schema: UpdateEndpointInput,
     example: { name: "orders" },
     description: "Holds from the next attempt on; deliveries that exist keep the retry policy they were made with.",
-    problems: ["not_supported", "unavailable"],
+    problems: ["unavailable"],
   }),
   remove(ENDPOINT, "What it is still owed ends `failed`; its subscriptions go with it, and history stays readable."),
   act(ENDPOINT, "pause", {

@@ -41,7 +41,6 @@ const PUBLISH_PROBLEMS: Operation["problems"] = [
   "tenant_suspended",
   "rate_limited",
   "payload_too_large",
-  "not_supported",
   "idempotency_key_reused",
   "fan_out_too_large",
 ];

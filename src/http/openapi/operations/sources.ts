@@ -20,14 +20,14 @@ export const sourceOperations: Operation[] = [
     example: { name: "invoices", allowed_event_types: ["invoice.*"] },
     row: SourceWithKeyAnswer,
     description: "The text of its signing key is answered this once.",
-    problems: ["name_taken", "not_supported", "quota_exceeded"],
+    problems: ["name_taken", "quota_exceeded"],
   }),
   list(SOURCE),
   read(SOURCE),
   update(SOURCE, {
     schema: UpdateSourceInput,
     example: { allowed_event_types: ["invoice.*", "refund.*"] },
-    problems: ["name_taken", "not_supported"],
+    problems: ["name_taken"],
   }),
   act(SOURCE, "rotate-key", {
     id: "rotateSourceKey",
@@ -40,7 +40,7 @@ export const sourceOperations: Operation[] = [
       200: answer("The source; of a new delivery key there is nothing to show.", SourceAnswer),
       201: answer("The source with its new signing key.", SourceWithKeyAnswer),
     },
-    problems: ["rotation_in_progress", "not_supported"],
+    problems: ["rotation_in_progress"],
   }),
   remove(SOURCE, "Its publish keys are revoked; its events go on."),
 ];

@@ -26,7 +26,7 @@ export const subscriptionOperations: Operation[] = [
   create(SUBSCRIPTION, {
     schema: CreateSubscriptionInput,
     example: { endpoint_id: "ep_0000000000000000", event_type_pattern: "order.*", filter: "payload.total > 10" },
-    problems: ["not_supported", "quota_exceeded"],
+    problems: ["quota_exceeded"],
   }),
   {
     id: "testSubscription",
@@ -50,7 +50,7 @@ export const subscriptionOperations: Operation[] = [
     schema: UpdateSubscriptionInput,
     example: { event_type_pattern: "order.paid" },
     description: "A `retry_policy` goes over the override there is; null takes the override away.",
-    problems: ["not_supported", "quota_exceeded"],
+    problems: ["quota_exceeded"],
   }),
   remove(SUBSCRIPTION, "It matches nothing more; deliveries it has made go on."),
   act(SUBSCRIPTION, "disable", {

@@ -14,9 +14,9 @@ const TENANT: Noun = {
 };
 
 export const tenantOperations: Operation[] = [
-  create(TENANT, { schema: CreateTenantInput, example: { name: "Acme" }, problems: ["not_supported"] }),
+  create(TENANT, { schema: CreateTenantInput, example: { name: "Acme" } }),
   list(TENANT),
   read(TENANT),
-  update(TENANT, { schema: UpdateTenantInput, example: { name: "Acme Ltd" }, problems: ["not_supported"] }),
+  update(TENANT, { schema: UpdateTenantInput, example: { name: "Acme Ltd" } }),
   remove(TENANT, "Its keys and configuration end at once; its deliveries end as `failed` when they next come due."),
 ];

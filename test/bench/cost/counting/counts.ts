@@ -40,15 +40,13 @@ export interface StatementCounts {
   calls: number;
   rowsRead: number;
   rowsWritten: number;
-  /** The most that one call has read. */
-  mostRead: number;
 }
 
 export interface CountsAnswer {
   counts: Record<Origin, Counts>;
   statements: StatementCounts[];
   /** Publish requests that were answered 202 or 200, and calls of D1 and R2 that each made before its answer. */
-  acks: { count: number; trips: number; mostTrips: number };
+  acks: { count: number; trips: number };
   /** Of the first shard. */
   ledgerBytes: number;
 }

@@ -6,7 +6,7 @@ import { createCounts, ORIGINS, type Counts, type CountsAnswer, type Origin, typ
  */
 let counts = emptyCounts();
 let statements = new Map<string, StatementCounts>();
-let acks: CountsAnswer["acks"] = { count: 0, trips: 0, mostTrips: 0 };
+let acks: CountsAnswer["acks"] = { count: 0, trips: 0 };
 
 function emptyCounts(): Record<Origin, Counts> {
   return Object.fromEntries(ORIGINS.map((origin) => [origin, createCounts()])) as Record<Origin, Counts>;
@@ -22,18 +22,16 @@ export function countStatement(origin: Origin, sql: string, meta: D1Meta): void 
   const key = `${origin} ${sql}`;
   let known = statements.get(key);
   if (!known) {
-    statements.set(key, (known = { origin, sql: oneLine(sql), calls: 0, rowsRead: 0, rowsWritten: 0, mostRead: 0 }));
+    statements.set(key, (known = { origin, sql: oneLine(sql), calls: 0, rowsRead: 0, rowsWritten: 0 }));
   }
   known.calls++;
   known.rowsRead += meta.rows_read;
   known.rowsWritten += meta.rows_written;
-  known.mostRead = Math.max(known.mostRead, meta.rows_read);
 }
 
 export function countAck(trips: number): void {
   acks.count++;
   acks.trips += trips;
-  acks.mostTrips = Math.max(acks.mostTrips, trips);
 }
 
 export function readTally(): Omit<CountsAnswer, "ledgerBytes"> {
@@ -43,7 +41,7 @@ export function readTally(): Omit<CountsAnswer, "ledgerBytes"> {
 export function resetTally(): void {
   counts = emptyCounts();
   statements = new Map();
-  acks = { count: 0, trips: 0, mostTrips: 0 };
+  acks = { count: 0, trips: 0 };
 }
 
 const oneLine = (sql: string) => sql.replace(/\s+/g, " ").trim();

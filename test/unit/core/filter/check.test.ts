@@ -129,9 +129,9 @@ test("a filter's size is the number of its nodes", () => {
 
 test("line and column are as editors count them", () => {
   const source = "true &&\n  foo";
-  expect(locate(source, 0)).toEqual({ line: 1, column: 1 });
-  expect(locate(source, 7)).toEqual({ line: 1, column: 8 });
-  expect(locate(source, 8)).toEqual({ line: 2, column: 1 });
-  expect(locate(source, 10)).toEqual({ line: 2, column: 3 });
-  expect(locate(source, 99)).toEqual({ line: 2, column: 6 });
+  expect(locate(source, 0)).toEqual({ offset: 0, line: 1, column: 1 });
+  expect(locate(source, 7)).toEqual({ offset: 7, line: 1, column: 8 });
+  expect(locate(source, 8)).toEqual({ offset: 8, line: 2, column: 1 });
+  expect(locate(source, 10)).toEqual({ offset: 10, line: 2, column: 3 });
+  expect(locate(source, 99)).toEqual({ offset: 99, line: 2, column: 6 });
 });
