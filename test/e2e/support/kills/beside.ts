@@ -42,7 +42,9 @@ export async function createBlocked(url: string) {
 
 /** A backlog that its rate lets through in five seconds, once it may begin: however long all else takes, kills come between. */
 export async function createLimited(url: string) {
-  const beside = await createBeside(url, { rate_limit_per_second: RATE, retry_policy: { max_attempts: 1 } });
+  // Nothing but a kill may spend an attempt, however slow the machine is.
+  const settings = { rate_limit_per_second: RATE, retry_policy: { max_attempts: 1 }, timeout_ms: 20_000 };
+  const beside = await createBeside(url, settings);
   const { tenant, endpointId } = beside;
   await act(tenant, endpointId, "pause");
   const deliveryIds = await publishNumbered(tenant, LIMITED_EVENTS);
