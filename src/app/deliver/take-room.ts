@@ -11,10 +11,8 @@ export interface TakeRoomDeps extends Pick<Runtime, "now" | "sleep"> {
 
 /** How long deliveries wait in memory for room before they are left to the ledger again. */
 const MAX_ROOM_WAIT_MS = 10_000;
-/** Every wait is a timer: after a second of it they are fewer. */
+/** What is freed meanwhile is claimed in one trip; waiting longer leaves room empty that others wait for. */
 const ROOM_POLL_MS = 20;
-const LATE_POLL_MS = 100;
-const LATE_MS = 1_000;
 
 /**
  * Starts jobs of one endpoint, all first attempts or all retries, as fast as there is room for them in this isolate; gives
@@ -49,7 +47,7 @@ export async function takeRoom<Job extends { delivery: LoadedDelivery; attemptNu
     if (isStuck(standing, now) || now - cameAt >= MAX_ROOM_WAIT_MS) break;
     if (!isRetry && !isCounted) deps.inFlight.countWaiting(place, 1);
     isCounted = !isRetry;
-    await deps.sleep(now - cameAt < LATE_MS ? ROOM_POLL_MS : LATE_POLL_MS);
+    await deps.sleep(ROOM_POLL_MS);
   }
   if (isCounted) deps.inFlight.countWaiting(place, -1);
   return rest;
