@@ -22,7 +22,7 @@ const STUCK_MS = 2_000;
 /** Of at least MAX_UNANSWERED in flight so many have to be old. */
 const MIN_OLD = MAX_UNANSWERED / 2;
 /** Longer than a receiver that works takes for anything, however many it gets at once. */
-const MAX_PATIENCE_MS = 6_000;
+const MAX_PATIENCE_MS = 5_000;
 /** Of the endpoint's own timeout, where that is short. */
 const PATIENCE_OF_TIMEOUT = 0.75;
 

@@ -11,7 +11,7 @@ import { shardDeps } from "../support/worker.ts";
 import { createLaneFixture, withoutLanes, type LaneFixture } from "./support.ts";
 
 export const POLICY = { delays_seconds: [5], jitter: 0, max_attempts: 40, same_error_limit: 40 };
-export const SEEN = { url: "https://consumer.example/hook", inFlight: 8, oldestMs: 6_000 };
+export const SEEN = { url: "https://consumer.example/hook", inFlight: 8, oldestMs: 5_000 };
 
 export const names = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `/${String(n + from).padStart(4, "0")}`);

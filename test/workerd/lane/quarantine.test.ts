@@ -22,7 +22,7 @@ test(
     await expect.poll(() => consumer.sent()).toBe(8);
     expect(await endpointOf(fixture)).toMatchObject({ quarantined_at: null });
 
-    fixture.forward(6_000);
+    fixture.forward(5_000);
     await consumer.ring(ids.slice(12, 14));
     await expect.poll(() => consumer.later).toHaveLength(6);
     const { quarantined_at, revision } = await endpointOf(fixture);
@@ -233,7 +233,7 @@ test.each([
     const isRunningAtFirsts: boolean[] = [];
     fixture.answer = async ({ attempt }) => {
       if (attempt === 1) isRunningAtFirsts.push((await endpointOf(fixture)).failing_since !== null);
-      fixture.forward(6_000);
+      fixture.forward(5_000);
       return hangs ? null : new Response(null, { status: 500 });
     };
     const lane = fixture.createLane();
