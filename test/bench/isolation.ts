@@ -10,7 +10,7 @@ const HEALTHY_ENDPOINTS = 3;
 const HOLE_PER_SECOND = 50;
 const HOLE_TIMEOUT_MS = 15_000;
 const QUIET_MS = 30_000;
-const ROUNDS = 3;
+const ROUNDS = 2;
 
 /** `nobody`: the hole's events are published, and no endpoint gets them. */
 type Neighbour = "none" | "nobody" | "answering" | "hole";
