@@ -29,6 +29,8 @@ export interface RunHeadDeps extends DeliverDeps {
 export interface HeadTurn {
   beforeClaim(): Promise<void>;
   beforeRequest(): Promise<void>;
+  /** The request leaves now: proving its claim once more may have taken a while. */
+  leave(): void;
 }
 
 /** A store that has not answered by then is taken to be away. */
@@ -73,6 +75,7 @@ export async function runHead(
       await deps.giveBack(current.claim, deps.now()).catch((error) => deps.logFault("give back a claim", error));
       return "lost";
     }
+    turn?.leave();
     const behind = following.shift();
     const [report, next] = await Promise.all([
       makeRequest(deps, { ...current, ...current.claim, startedAt, headers }),

@@ -43,6 +43,10 @@ export function takeTurn(
       await comeTo("sent");
       waiting.shift()?.();
     },
+    leave() {
+      // Whoever waits looks at the log again before it goes.
+      turn.at = deps.now();
+    },
     end() {
       if (turn.stage === "sent") return;
       turns.delete(turn);

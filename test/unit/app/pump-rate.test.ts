@@ -91,6 +91,27 @@ test("a claim whose answer was late is sent when nothing has changed", async () 
   expect(scene.sent).toMatchObject([{ attempt: 1 }]);
 });
 
+test("a request that left late since its claim was proved once more counts from when it left", async () => {
+  const scene = ratedScene(2, 1, () => 0);
+  const { claimHead, loadSettings } = scene.deps;
+  let lateMs = 1_500;
+  scene.deps.claimHead = async (...args) => {
+    const isClaimed = await claimHead(...args);
+    await scene.later(lateMs);
+    lateMs = 0;
+    return isClaimed;
+  };
+  scene.deps.loadSettings = async (...args) => {
+    await scene.later(400);
+    return loadSettings(...args);
+  };
+  await scene.wake();
+  await scene.runFor(10 * SECOND_MS);
+  const [first, second] = scene.sent.map(({ at }) => at);
+  expect(scene.sent).toHaveLength(2);
+  expect(second! - first!).toBeGreaterThanOrEqual(SECOND_MS);
+});
+
 test("a claim whose answer took so long that the request could outlive its lease is not sent", async () => {
   const scene = laneScene();
   scene.add("", ["e0"]);
