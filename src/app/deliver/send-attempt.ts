@@ -37,8 +37,6 @@ export interface ClaimedAttempt {
   attemptNumber: number;
   token: string;
   startedAt: number;
-  /** Where they were made while the claim was; else they are made now. */
-  headers?: [string, string][] | undefined;
 }
 
 /** Sends a claimed attempt and puts what came of it on record. Never throws. */
@@ -57,7 +55,7 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
           url: prepared.url,
           body: prepared.body,
           timeoutMs: delivery.endpoint.timeoutMs,
-          headers: attempt.headers ?? (await outboundHeaders(attempt)),
+          headers: await outboundHeaders(attempt),
         });
   } catch (error) {
     deps.logFault("send", error);
@@ -93,8 +91,7 @@ export async function makeRequest(deps: SendDeps, attempt: ClaimedAttempt): Prom
   };
 }
 
-/** All headers of a request, signed. */
-export async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string][]> {
+async function outboundHeaders(attempt: ClaimedAttempt): Promise<[string, string][]> {
   const { delivery, prepared, attemptNumber, startedAt } = attempt;
   const timestampSeconds = Math.floor(startedAt / 1000);
   const message = { id: webhookId(delivery), timestampSeconds, body: prepared.body };

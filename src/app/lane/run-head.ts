@@ -7,7 +7,7 @@ import { keepReport } from "../deliver/keep-report.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import type { AttemptReport } from "../deliver/report.ts";
-import { makeRequest, outboundHeaders } from "../deliver/send-attempt.ts";
+import { makeRequest } from "../deliver/send-attempt.ts";
 
 type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 
@@ -67,7 +67,6 @@ export async function runHead(
   const claimFirst = () => deps.within(STORE_TIMEOUT_MS, deps.claimHead(first.claim, generation, startedAt));
   if (!(await claimFirst().catch(claimFirst))) return "lost";
 
-  let headers: [string, string][] | undefined;
   for (let current: Ready = first; ;) {
     await turn?.beforeRequest();
     if (!(await mayBeSent(deps, current, generation, startedAt))) {
@@ -78,7 +77,7 @@ export async function runHead(
     turn?.leave();
     const behind = following.shift();
     const [report, next] = await Promise.all([
-      makeRequest(deps, { ...current, ...current.claim, startedAt, headers }),
+      makeRequest(deps, { ...current, ...current.claim, startedAt }),
       behind === undefined ? null : getReady(deps, behind, region).catch(() => null),
     ]);
     onReport(report);
@@ -91,11 +90,8 @@ export async function runHead(
     async function closeAttempts(closings: Closing[]): Promise<void> {
       if (claimable === null) return deps.closeAttempts(closings);
       startedAt = deps.now();
-      // Signed while the ledger answers: the request can leave at once, and before the next payload is read.
-      const signing = outboundHeaders({ ...claimable, ...claimable.claim, startedAt }).catch(() => undefined);
       const close = () => deps.closeAndClaim(closings[0]!, claimable.claim, generation, startedAt);
       isClaimed = await close().catch(close);
-      headers = await signing;
     }
   }
 }
