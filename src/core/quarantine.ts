@@ -39,7 +39,7 @@ export function isStuck(standing: Standing | null, now: number): boolean {
 
 /**
  * Whether it hangs: as many in flight as it may have, half of them for longer than a working receiver takes, and nothing
- * answered in that time. One that is slow but answers (three seconds each, or a burst of 32 in five) never does; one that takes
+ * answered in that time. One that is slow but answers (three seconds each, or a burst of 32 in no more than five) never does; one that takes
  * longer than `MAX_PATIENCE_MS` for its first answers does when it gets eight at once, and is back once it has answered.
  */
 export function isHanging(standing: Standing | null, timeoutMs: number, now: number): boolean {
