@@ -332,9 +332,9 @@ export const delivery = sqliteTable(
       .on(t.holdUntil)
       .where(sql`hold_until is not null`),
     index("delivery_subscription").on(t.subscriptionId, desc(t.createdAt)),
-    index("delivery_dead")
-      .on(t.tenantId, t.terminalAt)
-      .where(sql`status = 'dead_letter'`),
+    index("delivery_ended")
+      .on(t.tenantId, t.status, t.terminalAt, t.subscriptionId, t.finalOutcome, t.replayedAs, t.expiresAt)
+      .where(sql`terminal_at is not null and status <> 'succeeded'`),
     index("delivery_replay")
       .on(t.tenantId, t.createdAt)
       .where(sql`replay_no > 0`),
@@ -369,6 +369,9 @@ export const attempt = sqliteTable(
       columns: [t.tenantId, t.eventId, t.endpointId, t.replayNo],
       foreignColumns: [delivery.tenantId, delivery.eventId, delivery.endpointId, delivery.replayNo],
     }),
+    index("attempt_failed")
+      .on(t.tenantId, t.requestedAt, t.errorClass)
+      .where(sql`outcome_class <> 'success'`),
   ],
 );
 

@@ -63,15 +63,15 @@ test("without a key it writes nine", async () => {
   expect(total).toBeLessThanOrEqual(9);
 });
 
-test("a failure before the success costs a claim, an attempt and its close more", async () => {
+test("a failure before the success costs a claim, an attempt, its close and its place in attempt_failed more", async () => {
   const { delivered } = await countEvent({}, [500, 200]);
   table["one failure, then success"] = delivered;
-  expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 6);
+  expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 7);
 });
 
 test("an endpoint that goes on failing costs no attempt more; that it began to, and that it ended, costs a row each", async () => {
   const { delivered } = await countEvent({}, [500, 500, 500, 500, 200]);
-  expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 4 * 6 + 2);
+  expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 4 * 7 + 2);
 });
 
 test("a duplicate publish writes no row", async () => {
