@@ -80,9 +80,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "EndpointHealth.state":
     "The first that holds: `disabled`, `paused`, `quarantined`, `unknown`, `failing`, `degraded`, `healthy`.",
   why: "The same in a sentence.",
-  window: "What it is computed from: how many attempts, and when the requests of the oldest and the newest began.",
+  "EndpointHealth.window":
+    "What it is computed from: how many attempts, and when the requests of the oldest and the newest began.",
   "HealthWindow.attempts": "At most 100. Faults of the relay and test sends are not among them.",
-  from: "When the oldest began; null without any.",
+  "HealthWindow.from": "When the oldest began; null without any.",
   to: "When the newest began; null without any.",
   success_rate: "Of the window's attempts, 0 to 1; null without any.",
   p50_ms: "Milliseconds to a whole answer, or to its failure: half of the window's attempts took no longer.",
@@ -236,6 +237,30 @@ export const FIELDS: Readonly<Record<string, string>> = {
   blocked_since: "Since when it blocks its lane; null when it does not.",
   last_outcome: "What the last attempt came to.",
   "SkipHead.delivery_id": "The blocked head to go on past.",
+
+  // Reports.
+  window: "How far back to look, as in `15m`, `1h` or `7d`; `1h` unless given, or of what is so now all of it.",
+  "FailuresReport.window": "What it is about.",
+  "DeadLettersReport.window": "What it is about.",
+  "FailuresReport.data": "Most deliveries first, at most 1,000.",
+  "DeadLettersReport.data": "Most deliveries first, at most 1,000.",
+  from: "Its beginning; null without one.",
+  until: "When the report was made.",
+  complete: "Whether everything in the window was looked at. If not, the counts are of what was, the newest.",
+  complete_from: "From when on everything was looked at: `from`, unless it is not complete.",
+  groups: "How many there are in all.",
+  "FailureGroup.deliveries": "Deliveries that failed so.",
+  "FailureGroup.attempts": "Their attempts in the window that failed so.",
+  "FailureGroup.error_class": "How they failed; null of deliveries that ended otherwise than by an attempt.",
+  "FailureGroup.final_outcome": "Why those ended; null where there is an error class.",
+  "DeadLetterGroup.final_outcome": "Why they died.",
+  "DeadLetterGroup.deliveries": "Open dead letters.",
+  ended: "How many of the deliveries ended in the window, `failed`, `dead_letter` or `expired`.",
+  first_at: "When the first failed request of the window began, or the first delivery ended.",
+  last_at: "When the last failed request began, or the last delivery ended.",
+  oldest_at: "When the oldest of them died.",
+  newest_at: "When the newest of them died.",
+  example_delivery_id: "The newest of them.",
 
   // Problems.
   "Problem.type": "`urn:hooklane:problem:` and the code.",

@@ -1,0 +1,27 @@
+import { ReportInput } from "../../../app/report/report-input.ts";
+import { DeadLettersAnswer } from "../../present/report-dead-letters.ts";
+import { FailuresAnswer } from "../../present/report-failures.ts";
+import { answer, type Operation } from "../operation.ts";
+
+const REPORT = { method: "get", tag: "Reports", access: "read", query: ReportInput } as const;
+
+export const reportOperations: Operation[] = [
+  {
+    ...REPORT,
+    id: "reportFailures",
+    path: "/v1/reports/failures",
+    summary: "Count failed deliveries by subscription and error class",
+    description:
+      "Deliveries with a request in the window that did not succeed, whatever came of them since, and those that ended `failed`, `dead_letter` or `expired` in it. Faults of the relay and test sends are not among them.",
+    answers: { 200: answer("The groups, most deliveries first, at most 1,000.", FailuresAnswer) },
+  },
+  {
+    ...REPORT,
+    id: "reportDeadLetters",
+    path: "/v1/reports/dead-letters",
+    summary: "Count open dead letters by subscription and reason",
+    description:
+      "Those that have neither been replayed nor expired, as they are now; with `window` those that died in it.",
+    answers: { 200: answer("The groups, most deliveries first, at most 1,000.", DeadLettersAnswer) },
+  },
+];
