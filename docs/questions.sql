@@ -46,3 +46,37 @@ from input
 cross join delivery_view d on d.tenant_id = input.tenant_id and d.status = 'dead_letter'
   and d.terminal_at is not null and d.status <> 'succeeded' and d.replayed_as is null
 group by 1, 2, 3 order by 4 desc, 1, 3;
+
+-- 6. Which endpoints and subscriptions were disabled in the last seven days, enabled again or not?
+-- GET /v1/reports/disabled. Reads those alone (endpoint_disabled, subscription_disabled).
+with input (tenant_id, since) as (select 'ten_…', unixepoch('subsec') * 1000 - 7 * 86400000)
+select s.endpoint_id, s.id as subscription_id,
+  strftime('%Y-%m-%dT%H:%M:%fZ', s.last_disabled_at / 1000.0, 'unixepoch') as last_disabled_at,
+  strftime('%Y-%m-%dT%H:%M:%fZ', s.disabled_at / 1000.0, 'unixepoch') as disabled_at, null as disabled_reason
+from input cross join subscription s on s.tenant_id = input.tenant_id and s.last_disabled_at >= input.since
+  and s.last_disabled_at is not null and s.deleted_at is null
+union all
+select ep.id, null, strftime('%Y-%m-%dT%H:%M:%fZ', ep.last_disabled_at / 1000.0, 'unixepoch'),
+  strftime('%Y-%m-%dT%H:%M:%fZ', ep.disabled_at / 1000.0, 'unixepoch'), ep.disabled_reason
+from input cross join endpoint ep on ep.tenant_id = input.tenant_id and ep.last_disabled_at >= input.since
+  and ep.last_disabled_at is not null and ep.deleted_at is null
+order by 3 desc, 1, 2;
+
+-- 7. What is each endpoint still owed: since when, and how much?
+-- GET /v1/reports/undelivered. Reads all that waits for queues in this database, whosever it is (delivery_due), and what is in the
+-- lanes of the tenant's endpoints (delivery_lane).
+with
+  input (tenant_id) as (select 'ten_…'),
+  open as (
+    select d.* from input
+    cross join (values ('pending'), ('processing')) state
+    cross join delivery_view d on d.status = state.column1 and d.terminal_at is null and d.lane_key is null
+      and +d.tenant_id = input.tenant_id
+    union all
+    select d.* from input
+    cross join endpoint ep on ep.tenant_id = input.tenant_id and ep.deleted_at is null
+    cross join delivery_view d on d.endpoint_id = ep.id and d.terminal_at is null and d.lane_key is not null
+      and +d.tenant_id = input.tenant_id)
+select endpoint_id, count(*) as depth, strftime('%Y-%m-%dT%H:%M:%fZ', min(created_at) / 1000.0, 'unixepoch') as oldest_at,
+  substr(min(printf('%015d', created_at) || delivery_id), 16) as oldest_delivery_id
+from open group by 1 order by min(created_at), 1;

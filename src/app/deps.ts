@@ -19,7 +19,9 @@ import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { ReportDeadLettersDeps } from "./report/dead-letters.ts";
+import type { ReportDisabledDeps } from "./report/disabled.ts";
 import type { ReportFailuresDeps } from "./report/failures.ts";
+import type { ReportUndeliveredDeps } from "./report/undelivered.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
@@ -54,4 +56,6 @@ export type ShardDeps = AuthenticateDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps &
   ReportFailuresDeps &
-  ReportDeadLettersDeps;
+  ReportDeadLettersDeps &
+  ReportUndeliveredDeps &
+  ReportDisabledDeps;

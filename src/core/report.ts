@@ -6,6 +6,7 @@ const WINDOW = /^([1-9]\d{0,7})([smhd])$/;
 const MAX_WINDOW_MS = 365 * UNITS_MS.d;
 
 export const HOUR_MS: number = UNITS_MS.h;
+export const DAY_MS: number = UNITS_MS.d;
 
 /** What a report is about: from when on, and the moment it is made. `from` is null where it has no beginning. */
 export interface ReportWindow {

@@ -260,6 +260,20 @@ export const FIELDS: Readonly<Record<string, string>> = {
   last_at: "When the last failed request began, or the last delivery ended.",
   oldest_at: "When the oldest of them died.",
   newest_at: "When the newest of them died.",
+  "UndeliveredReport.window": "Now.",
+  "UndeliveredReport.data": "Oldest first, at most 1,000.",
+  "UndeliveredReport.complete": "Whether all that is open was looked at. If not, there may be more, and older ones.",
+  "UndeliveredReport.complete_from": "Null.",
+  "UndeliveredRow.depth": "Deliveries that have not ended; null where they were not counted to the end.",
+  "UndeliveredRow.oldest_at": "When the oldest of them was made.",
+  oldest_delivery_id: "That one.",
+  "DisabledReport.window": "What it is about.",
+  "DisabledReport.data": "Newest first, at most 1,000.",
+  "DisabledRow.endpoint_id": "The endpoint, or that of the subscription.",
+  "DisabledRow.subscription_id": "The subscription; null where it is the endpoint itself.",
+  "DisabledRow.disabled_at": "Since when it is disabled; null if it was enabled again.",
+  "DisabledRow.disabled_reason":
+    "Of an endpoint: `operator`, `gone` after a 410, or `failing` after nothing but failures for too long.",
   example_delivery_id: "The newest of them.",
 
   // Problems.

@@ -6,4 +6,6 @@ export const REPORT_CALLS: { name: string; path: string }[] = [
   { name: "failures, all", path: "/v1/reports/failures?window=365d" },
   { name: "dead letters", path: "/v1/reports/dead-letters" },
   { name: "dead letters, 24 h", path: "/v1/reports/dead-letters?window=24h" },
+  { name: "undelivered", path: "/v1/reports/undelivered" },
+  { name: "disabled", path: "/v1/reports/disabled" },
 ];

@@ -219,7 +219,7 @@ test("who may ask, and how", async () => {
   await record(scene, [{ terminalAt: Date.now() }]);
   const { data } = await failures(scene);
   expect(data).toHaveLength(1);
-  for (const report of ["failures", "dead-letters"]) {
+  for (const report of ["failures", "dead-letters", "disabled"]) {
     const path = `/v1/reports/${report}`;
     const own = await scene.tenant.api.get(path);
     expect((await createApi(await scene.tenant.readKey()).get(path)).body.data).toEqual(own.body.data);

@@ -1,6 +1,9 @@
 import { ReportInput } from "../../../app/report/report-input.ts";
+import { UndeliveredInput } from "../../../app/report/undelivered.ts";
 import { DeadLettersAnswer } from "../../present/report-dead-letters.ts";
+import { DisabledAnswer } from "../../present/report-disabled.ts";
 import { FailuresAnswer } from "../../present/report-failures.ts";
+import { UndeliveredAnswer } from "../../present/report-undelivered.ts";
 import { answer, type Operation } from "../operation.ts";
 
 const REPORT = { method: "get", tag: "Reports", access: "read", query: ReportInput } as const;
@@ -23,5 +26,21 @@ export const reportOperations: Operation[] = [
     description:
       "Those that have neither been replayed nor expired, as they are now; with `window` those that died in it.",
     answers: { 200: answer("The groups, most deliveries first, at most 1,000.", DeadLettersAnswer) },
+  },
+  {
+    ...REPORT,
+    id: "reportUndelivered",
+    path: "/v1/reports/undelivered",
+    summary: "Look at what each endpoint is still owed: its oldest open delivery, and how many there are",
+    query: UndeliveredInput,
+    answers: { 200: answer("Endpoints with open deliveries, oldest first, at most 1,000.", UndeliveredAnswer) },
+  },
+  {
+    ...REPORT,
+    id: "reportDisabled",
+    path: "/v1/reports/disabled",
+    summary: "List endpoints and subscriptions that were disabled lately",
+    description: "Enabled again or not; in the last seven days unless `window` says otherwise.",
+    answers: { 200: answer("Newest first, at most 1,000.", DisabledAnswer) },
   },
 ];
