@@ -21,6 +21,8 @@ import { formatTable, round, summarise } from "./support/table.ts";
 const QUESTIONS = resolve(import.meta.dirname, "../../docs/questions.sql");
 const ENDPOINTS = 60;
 const TENANTS = 2;
+/** What waits besides, for each delivery that has a past: half of it in strict lanes. */
+const BACKLOG = 0.04;
 const RUNS = 7;
 
 const { values } = parseArgs({
@@ -64,7 +66,15 @@ async function fill(stateDir: string): Promise<Kept> {
   await relay.stop();
   const past = Number(values.deliveries);
   // Few of them are another tenant's.
-  const filled = fillLedger({ stateDir, tenantId, tenants: TENANTS, endpoints: ENDPOINTS, events: 0, past });
+  const filled = fillLedger({
+    stateDir,
+    tenantId,
+    tenants: TENANTS,
+    endpoints: ENDPOINTS,
+    events: 0,
+    past,
+    backlog: Math.floor(past * BACKLOG),
+  });
   const { deliveries, attempts } = filled.past;
   console.log(
     `${deliveries} deliveries and ${attempts} attempts in ${round(filled.seconds, 0)} s, ${round(filled.bytes / 1e9, 2)} GB`,
@@ -101,10 +111,19 @@ async function countReports(counted: CountedRelay, { key }: Kept, rows: Row[]): 
   return read;
 }
 
-async function askQuestions({ relay }: CountedRelay, { tenantId }: Kept): Promise<Row[]> {
+async function askQuestions({ relay }: CountedRelay, { tenantId, key }: Kept): Promise<Row[]> {
   const rows: Row[] = [];
+  const { data } = await createApiCaller(relay.url, key)("GET", "/v1/reports/dead-letters");
+  const dlv: string = data[0].example_delivery_id;
+  const values = {
+    ten: tenantId,
+    dlv,
+    evt: `evt_${dlv.slice(4, 30)}`,
+    ep: data[0].endpoint_id,
+    sub: data[0].subscription_id,
+  };
   for (const question of parseQuestions(readFileSync(QUESTIONS, "utf8"))) {
-    const body = fillIn(question, { ten: tenantId });
+    const body = fillIn(question, values);
     let answer: SqlAnswer | null = null;
     const ms = await timesOf(async () => {
       const response = await fetch(relay.url + SQL_PATH, { method: "POST", body });

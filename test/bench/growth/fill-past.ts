@@ -68,6 +68,13 @@ export function insertPast(db: DatabaseSync, tenant: FilledTenant, count: number
   const attempts = db.prepare(ATTEMPTS).run(given);
   const ofReplays = db.prepare(ATTEMPTS_OF_REPLAYS).run(given);
   db.exec("drop table temp.plan");
+  // Within the last ten days, some enabled again.
+  for (const noun of ["endpoint", "subscription"]) {
+    db.prepare(
+      `update ${noun} set last_disabled_at = :now - abs(random()) % ${10 * DAY_MS}
+       where tenant_id = :tenant and unicode(substr(id, -1)) % 5 = 0`,
+    ).run({ ...given, now });
+  }
   return {
     deliveries: Number(events.changes) + Number(replays.changes),
     attempts: Number(attempts.changes) + Number(ofReplays.changes),

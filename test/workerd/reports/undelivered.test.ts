@@ -85,6 +85,18 @@ test("a count that was not made to its end is null, never too small, and the rep
   expect(await counted(1_000)).toMatchObject({ complete: true, data: [{ depth: 20, oldestAt: now - 50_000 }] });
   expect(await counted(10)).toMatchObject({ complete: false, data: [{ depth: null, oldestAt: now - 50_000 }] });
 
+  // Two lanes share a limit that does not divide evenly.
+  const second = (
+    await scene.tenant.api.post("/v1/endpoints", { url: "https://consumer.example/b", ordering_mode: "strict" })
+  ).body.id;
+  await scene.tenant.api.post("/v1/subscriptions", { endpoint_id: second, event_type_pattern: "a.*" });
+  await record(scene, [{ status: "pending", endpointId: second, createdAt: now - 10, laneKey: "" }]);
+  expect(await counted(15)).toMatchObject({
+    complete: false,
+    groups: 2,
+    data: [{ depth: null }, { endpointId: second, depth: 1, oldestAt: now - 10 }],
+  });
+
   const queued = await sceneOf();
   await record(
     queued,

@@ -25,7 +25,7 @@ const LIST_UNDELIVERED = `
   living as materialized (
     select id from endpoint where tenant_id = ?1 and deleted_at is null order by created_at desc limit ${MAX_ENDPOINTS}),
   lane as materialized (select e.id from living e where exists (select 1 from delivery d where ${IN_LANE})),
-  share as materialized (select max(1, ?3 / max(1, count(*))) as n from lane),
+  share as materialized (select max(1, cast(?3 as integer) / max(1, count(*))) as n from lane),
   found (endpoint_id, looked_at, depth, oldest, is_whole) as materialized (
     select endpoint_id, count(*), count(*), ${OLDEST},
       (select count(*) from pending) < ?3 and (select count(*) from processing) < ?3
