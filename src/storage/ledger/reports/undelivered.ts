@@ -3,7 +3,7 @@ import { parseExample } from "./example.ts";
 type Row = Record<string, any>;
 
 /** Rows that one call looks at: of each of the two states of what queues do, and of all lanes of the tenant together. */
-const MAX_LOOKED_AT = 50_000;
+const MAX_LOOKED_AT = 100_000;
 const MAX_ENDPOINTS = 20_000;
 const MAX_GROUPS = 1_000;
 
