@@ -18,7 +18,7 @@ const COUNT_DEAD_LETTERS = `
     select subscription_id, endpoint_id, final_outcome, count(*) as looked_at, min(terminal_at) as looked_from,
       sum(is_open) as deliveries, min(iif(is_open, terminal_at, null)) as oldest_at,
       max(iif(is_open, terminal_at, null)) as newest_at,
-      max(iif(is_open, printf('%015d %s %d', terminal_at, event_id, replay_no), null)) as example
+      max(iif(is_open, printf('%015d %s %05d', terminal_at, event_id, replay_no), null)) as example
     from walked group by subscription_id, endpoint_id, final_outcome),
   cut as (select iif(sum(looked_at) = ?4, min(looked_from) + 1, null) as since from grouped)
   select cut.since, g.*, count(g.example) over () as groups from cut left join grouped g on g.deliveries > 0

@@ -57,7 +57,7 @@ const COUNT_FAILURES = `
   grouped as (
     select subscription_id, endpoint_id, error_class, final_outcome, count(*) as deliveries, sum(attempts) as attempts,
       sum(ended) as ended, min(first_at) as first_at, max(last_at) as last_at,
-      max(printf('%015d %s %d', last_at, event_id, replay_no)) as example
+      max(printf('%015d %s %05d', last_at, event_id, replay_no)) as example
     from one group by subscription_id, endpoint_id, error_class, final_outcome)
   select cut.since, g.*, count(g.example) over () as groups from cut left join grouped g
   order by g.deliveries desc, g.attempts desc, g.subscription_id, g.error_class, g.final_outcome limit ${MAX_GROUPS}`;

@@ -8,7 +8,7 @@ const MAX_ENDPOINTS = 20_000;
 const MAX_GROUPS = 1_000;
 
 const IN_LANE = "d.endpoint_id = e.id and d.terminal_at is null and d.lane_key is not null";
-const OLDEST = "min(printf('%015d %s %d', created_at, event_id, replay_no))";
+const OLDEST = "min(printf('%015d %s %05d', created_at, event_id, replay_no))";
 
 /** Work of queues, whosever it is, since no index has it by tenant; soonest due first. Literals, as the index wants them. */
 const dueAs = (status: string) => `select * from (
@@ -35,7 +35,7 @@ const LIST_UNDELIVERED = `
     select e.id, j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 0 < (select n from share)
     from lane e cross join json_each((
       select json_array(json_array(count(*), count(iif(expires_at > ?2, 1, null)),
-        min(iif(expires_at > ?2, printf('%015d %s %d', created_at, event_id, replay_no), null))))
+        min(iif(expires_at > ?2, printf('%015d %s %05d', created_at, event_id, replay_no), null))))
       from (select d.* from delivery d where ${IN_LANE} and +d.tenant_id = ?1
             order by d.lane_key, d.lane_position limit (select n from share)))) j),
   grouped as (
