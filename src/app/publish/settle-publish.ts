@@ -35,7 +35,7 @@ export interface SettleDeps extends ZeroPayloadDeps {
   /** Rings for what an event owes beyond its commit, in the same way. */
   announceFanOuts(fanOuts: FanOutRef[]): void;
   /** Rings at a lane: never fails, never waits for it. */
-  wakeLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
+  announceLane(lane: { tenantId: string; endpointId: string; generation: number }): void;
   /** Lets work go on after the answer. */
   background(work: Promise<unknown>): void;
 }
@@ -87,7 +87,7 @@ export async function settle(deps: SettleDeps, plan: Plan, holders: KeyHolder[])
   }
   if (calls.length > 0) deps.announce(calls);
   if (fanOuts.length > 0) deps.announceFanOuts(fanOuts);
-  for (const [endpointId, generation] of lanes) deps.wakeLane({ tenantId: plan.tenantId, endpointId, generation });
+  for (const [endpointId, generation] of lanes) deps.announceLane({ tenantId: plan.tenantId, endpointId, generation });
   dropRefused(deps, plan, refused);
   await answerDuplicates(deps, plan, duplicates);
   return plan.results;
