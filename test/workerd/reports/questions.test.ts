@@ -43,7 +43,9 @@ const EXPECTED: Record<number, Expected> = {
   },
 };
 
-const QUESTIONS = parseQuestions(text);
+/** Those of one delivery, of latencies, versions, workers and filters are asked by questions-of-time.test.ts. */
+const OF_TIME = [2, 3, 4, 8, 9, 10];
+const QUESTIONS = parseQuestions(text).filter(({ number }) => !OF_TIME.includes(number));
 
 let scene: Scene;
 beforeAll(async () => {
