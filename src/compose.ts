@@ -45,6 +45,10 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
+import { createDeadLettersReport } from "./storage/ledger/reports/dead-letters.ts";
+import { createDisabledReport } from "./storage/ledger/reports/disabled.ts";
+import { createFailuresReport } from "./storage/ledger/reports/failures.ts";
+import { createUndeliveredReport } from "./storage/ledger/reports/undelivered.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -106,6 +110,10 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),
+    ...createFailuresReport(db),
+    ...createDeadLettersReport(db),
+    ...createUndeliveredReport(db),
+    ...createDisabledReport(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,

@@ -18,6 +18,10 @@ import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
+import type { ReportDeadLettersDeps } from "./report/dead-letters.ts";
+import type { ReportDisabledDeps } from "./report/disabled.ts";
+import type { ReportFailuresDeps } from "./report/failures.ts";
+import type { ReportUndeliveredDeps } from "./report/undelivered.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
@@ -50,4 +54,8 @@ export type ShardDeps = AuthenticateDeps &
   ReadDeliveryDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
-  CancelDeliveryDeps;
+  CancelDeliveryDeps &
+  ReportFailuresDeps &
+  ReportDeadLettersDeps &
+  ReportUndeliveredDeps &
+  ReportDisabledDeps;

@@ -157,6 +157,9 @@ export const endpoint = sqliteTable(
     index("endpoint_living")
       .on(t.tenantId, t.createdAt, t.id)
       .where(sql`deleted_at is null`),
+    index("endpoint_disabled")
+      .on(t.tenantId, t.lastDisabledAt)
+      .where(sql`last_disabled_at is not null and deleted_at is null`),
   ],
 );
 
@@ -209,6 +212,9 @@ export const subscription = sqliteTable(
       .where(
         sql`deleted_at is null and disabled_at is null and event_type_pattern >= 'hooklane.' and event_type_pattern < 'hooklane/'`,
       ),
+    index("subscription_disabled")
+      .on(t.tenantId, t.lastDisabledAt)
+      .where(sql`last_disabled_at is not null and deleted_at is null`),
     index("subscription_endpoint").on(t.endpointId, t.deletedAt, t.createdAt),
   ],
 );

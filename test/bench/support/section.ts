@@ -1,5 +1,5 @@
 /** A line of a section's table, and of its rows in `bench-results.json`. Names carry their units; null is "not measured". */
-export type Row = Record<string, string | number | null>;
+export type Row = Record<string, string | number | boolean | null>;
 
 export interface BenchContext {
   /** Less of everything, so that all of it takes two minutes; figures are rougher. */

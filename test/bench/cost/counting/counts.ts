@@ -2,6 +2,13 @@
 export const COUNTS_PATH = "/bench/counts";
 /** Makes every watchdog tick at once. */
 export const TICK_PATH = "/bench/tick";
+/** Runs the statement that is its body, and says what it cost. */
+export const SQL_PATH = "/bench/sql";
+
+export interface SqlAnswer {
+  rows: number;
+  rowsRead: number;
+}
 
 /** Who did the work: requests of the API, queue consumers, lanes, the watchdog, cron. */
 export const ORIGINS = ["request", "queue", "lane", "watchdog", "cron"] as const;

@@ -3,7 +3,7 @@
  * Started by `HOOKLANE_ENTRY=test/bench/cost/counting/worker.ts npm start`.
  */
 import worker, { EndpointLane as RealEndpointLane, Watchdog as RealWatchdog } from "../../../../src/index.ts";
-import { COUNTS_PATH, TICK_PATH, type CountsAnswer, type Origin } from "./counts.ts";
+import { COUNTS_PATH, SQL_PATH, TICK_PATH, type CountsAnswer, type Origin, type SqlAnswer } from "./counts.ts";
 import { countingDatabase } from "./database.ts";
 import { countingNamespace, watchObject } from "./objects.ts";
 import { countingBatch, countingQueue } from "./queues.ts";
@@ -48,6 +48,7 @@ export default {
     const { pathname } = new URL(request.url);
     if (pathname === COUNTS_PATH) return answerCounts(request, env);
     if (pathname === TICK_PATH) return tickNow(env);
+    if (pathname === SQL_PATH) return runSql(await request.text(), env);
     count("request", "invocations");
     // An environment of its own, so that what it does before its answer can be told from what goes on after it.
     let trips = 0;
@@ -79,6 +80,12 @@ async function answerCounts(request: Request, env: Env): Promise<Response> {
   const response = Response.json(answer);
   if (request.method === "POST") resetTally();
   return response;
+}
+
+async function runSql(sql: string, env: Env): Promise<Response> {
+  const { results, meta } = await env.DB.prepare(sql).all();
+  const answer: SqlAnswer = { rows: results.length, rowsRead: meta.rows_read };
+  return Response.json(answer);
 }
 
 async function tickNow(env: Env): Promise<Response> {

@@ -60,7 +60,8 @@ export const RULES: Rule[] = [
   },
   // These run the tests, this one among them, and the benches.
   {
-    command: /^(npm run (?:test:\w+|bench( -- \S.*)?)|npx vitest run --project (unit|workerd|e2e) (test\/\S+))$/,
+    command:
+      /^(npm run (?:test:\w+|bench(?::\w+)?( -- \S.*)?)|npx vitest run --project (unit|workerd|e2e) (test\/\S+))$/,
     run: async (_, command) => {
       const script = /^npm run (\S+)/.exec(command)?.[1];
       const file = /(test\/\S+)$/.exec(command)?.[1];
