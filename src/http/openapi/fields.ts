@@ -226,6 +226,12 @@ export const FIELDS: Readonly<Record<string, string>> = {
   worker_id: "Who made it: version, isolate, kind.",
   endpoint_revision: "The endpoint's revision under which it was made.",
   signing_secret_ids: "The secrets that signed it.",
+  same_answer_run:
+    "How often in a row, up to here, the receiver answered with the same status and the same body; null without an answer. In the attempts of a delivery.",
+  last_answer_run: "The last answer, and how often in a row it has come; null where the last attempt got none.",
+  "AnswerRun.count": "How often in a row.",
+  first_attempt_number: "The first attempt of the run.",
+  last_attempt_number: "The last attempt of the run so far.",
 
   // Lanes.
   mode: "The endpoint's `ordering_mode`.",
