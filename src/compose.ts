@@ -45,6 +45,7 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
+import { createLatencyReport } from "./storage/ledger/reports/latency.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -106,6 +107,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),
+    ...createLatencyReport(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,

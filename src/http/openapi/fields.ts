@@ -80,9 +80,10 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "EndpointHealth.state":
     "The first that holds: `disabled`, `paused`, `quarantined`, `unknown`, `failing`, `degraded`, `healthy`.",
   why: "The same in a sentence.",
-  window: "What it is computed from: how many attempts, and when the requests of the oldest and the newest began.",
+  "EndpointHealth.window":
+    "What it is computed from: how many attempts, and when the requests of the oldest and the newest began.",
   "HealthWindow.attempts": "At most 100. Faults of the relay and test sends are not among them.",
-  from: "When the oldest began; null without any.",
+  "HealthWindow.from": "When the oldest began; null without any.",
   to: "When the newest began; null without any.",
   success_rate: "Of the window's attempts, 0 to 1; null without any.",
   p50_ms: "Milliseconds to a whole answer, or to its failure: half of the window's attempts took no longer.",
@@ -242,6 +243,35 @@ export const FIELDS: Readonly<Record<string, string>> = {
   blocked_since: "Since when it blocks its lane; null when it does not.",
   last_outcome: "What the last attempt came to.",
   "SkipHead.delivery_id": "The blocked head to go on past.",
+
+  // Reports.
+  window: "How far back to look, as in `15m`, `1h` or `7d`; `1h` unless given.",
+  "LatencyReport.window": "What it is about.",
+  "LatencyReport.data": "Most events first, at most 1,000.",
+  from: "Its beginning; null without one.",
+  until: "When the report was made.",
+  complete: "Whether everything in the window was looked at. If not, the figures are of what was, the newest.",
+  complete_from: "From when on everything was looked at: `from`, unless it is not complete.",
+  groups: "How many there are in all.",
+  by: "What the rows are of.",
+  source_name: "The public name of the source.",
+  "LatencyGroup.source_id": "Null by endpoint.",
+  "LatencyGroup.endpoint_id": "Null by source.",
+  "LatencyGroup.events": "Events that were relayed in the window.",
+  undelivered_events: "Those with a delivery that has not succeeded, so far or for good.",
+  "LatencyGroup.deliveries": "First deliveries of these events.",
+  delivered: "Those that have succeeded.",
+  open: "Those that have neither succeeded nor ended.",
+  occurred_to_delivered_ms: "From `occurred_at` to the end of the first successful attempt.",
+  occurred_to_relayed_ms:
+    "From `occurred_at` to `relayed_at`: the producer's own delay, also of events that match nobody.",
+  relayed_to_first_request_ms: "From `relayed_at` to the beginning of the first request.",
+  limits_wait_ms: "`scheduled_at` less `created_at`: what the endpoint's order, limits and holds cost.",
+  relay_lag_ms: "The beginning of the first request less `scheduled_at`: the relay's own lag.",
+  "Percentiles.count": "How many were measured.",
+  p50: "Milliseconds, by nearest rank: one of the measured values that half of them do not exceed; null of none.",
+  p95: "Milliseconds, by nearest rank; null of none.",
+  p99: "Milliseconds, by nearest rank; null of none.",
 
   // Problems.
   "Problem.type": "`urn:hooklane:problem:` and the code.",

@@ -49,7 +49,7 @@ export async function seed(scene: Scene, events: SeedEvent[]): Promise<string[]>
   const first = await db
     .prepare(
       `select s.id as source_id, b.id as subscription_id, e.retry_policy_id from source s, subscription b, endpoint e
-       where s.tenant_id = ?1 and s.deleted_at is null and b.endpoint_id = ?2 and b.deleted_at is null
+       where s.tenant_id = ?1 and s.name = 'orders' and b.endpoint_id = ?2 and b.deleted_at is null
          and e.tenant_id = ?1 and e.id = ?2 limit 1`,
     )
     .bind(tenant.id, endpointId)
