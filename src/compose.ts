@@ -46,6 +46,7 @@ import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createLatencyReport } from "./storage/ledger/reports/latency.ts";
+import { createSchemaVersionsReport } from "./storage/ledger/reports/schema-versions.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -108,6 +109,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),
     ...createLatencyReport(db),
+    ...createSchemaVersionsReport(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,

@@ -19,6 +19,7 @@ import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { ReportLatencyDeps } from "./report/latency.ts";
+import type { ReportSchemaVersionsDeps } from "./report/schema-versions.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
@@ -52,4 +53,5 @@ export type ShardDeps = AuthenticateDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps &
-  ReportLatencyDeps;
+  ReportLatencyDeps &
+  ReportSchemaVersionsDeps;

@@ -1,4 +1,6 @@
 import { LatencyInput } from "../../../app/report/latency.ts";
+import { SchemaVersionsInput } from "../../../app/report/schema-versions.ts";
+import { SchemaVersionsAnswer } from "../../present/report-schema-versions.ts";
 import { LatencyAnswer } from "../../present/report-latency.ts";
 import { answer, type Operation } from "../operation.ts";
 
@@ -14,5 +16,18 @@ export const reportOperations: Operation[] = [
     description:
       "Of what was relayed in the window, replays and test sends apart. Percentiles are of what has arrived: what has not is counted beside them.",
     answers: { 200: answer("The groups, most events first, at most 1,000.", LatencyAnswer) },
+  },
+  {
+    ...REPORT,
+    id: "reportSchemaVersions",
+    path: "/v1/reports/schema-versions",
+    query: SchemaVersionsInput,
+    queryExample: { schema_version: "3" },
+    summary: "Say which subscriptions get which version of which type today, and what they received lately",
+    description:
+      "Of subscriptions that are enabled, pinned or not. Without a pin the newest event of the window decides, or without one the newest registered version.",
+    answers: {
+      200: answer("Types by name, versions lowest first, at most 1,000.", SchemaVersionsAnswer),
+    },
   },
 ];
