@@ -45,6 +45,8 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
+import { createAttemptsReport } from "./storage/ledger/reports/attempts.ts";
+import { createFiltersReport } from "./storage/ledger/reports/filters.ts";
 import { createLatencyReport } from "./storage/ledger/reports/latency.ts";
 import { createSchemaVersionsReport } from "./storage/ledger/reports/schema-versions.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
@@ -110,6 +112,8 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createHealthLedger(db),
     ...createLatencyReport(db),
     ...createSchemaVersionsReport(db),
+    ...createAttemptsReport(db),
+    ...createFiltersReport(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,

@@ -18,6 +18,8 @@ import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
+import type { ReportAttemptsDeps } from "./report/attempts.ts";
+import type { ReportFiltersDeps } from "./report/filters.ts";
 import type { ReportLatencyDeps } from "./report/latency.ts";
 import type { ReportSchemaVersionsDeps } from "./report/schema-versions.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
@@ -54,4 +56,6 @@ export type ShardDeps = AuthenticateDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps &
   ReportLatencyDeps &
-  ReportSchemaVersionsDeps;
+  ReportSchemaVersionsDeps &
+  ReportAttemptsDeps &
+  ReportFiltersDeps;

@@ -1,17 +1,9 @@
 import { z } from "zod";
-import type { LatencyGroup, Percentiles } from "../../app/report/latency.ts";
+import type { LatencyGroup } from "../../app/report/latency.ts";
 import { ANSWERS } from "../openapi/registries.ts";
 import { id } from "./fields.ts";
+import { PercentilesAnswer, presentPercentiles } from "./percentiles.ts";
 import { reportOf } from "./report.ts";
-
-const PercentilesAnswer = z
-  .object({
-    count: z.int(),
-    p50: z.int().nullable(),
-    p95: z.int().nullable(),
-    p99: z.int().nullable(),
-  })
-  .register(ANSWERS, { id: "Percentiles" });
 
 const LatencyGroupAnswer = z
   .object({
@@ -44,12 +36,10 @@ export function presentLatencyGroup(group: LatencyGroup): LatencyGroupAnswer {
     deliveries: group.deliveries,
     delivered: group.delivered,
     open: group.open,
-    occurred_to_delivered_ms: present(group.occurredToDelivered),
-    occurred_to_relayed_ms: present(group.occurredToRelayed),
-    relayed_to_first_request_ms: present(group.relayedToFirstRequest),
-    limits_wait_ms: present(group.limitsWait),
-    relay_lag_ms: present(group.relayLag),
+    occurred_to_delivered_ms: presentPercentiles(group.occurredToDelivered),
+    occurred_to_relayed_ms: presentPercentiles(group.occurredToRelayed),
+    relayed_to_first_request_ms: presentPercentiles(group.relayedToFirstRequest),
+    limits_wait_ms: presentPercentiles(group.limitsWait),
+    relay_lag_ms: presentPercentiles(group.relayLag),
   };
 }
-
-const present = ({ count, p50, p95, p99 }: Percentiles) => ({ count, p50, p95, p99 });

@@ -1,7 +1,11 @@
 import { Hono } from "hono";
+import { reportAttempts } from "../../app/report/attempts.ts";
+import { reportFilters } from "../../app/report/filters.ts";
 import { reportLatency } from "../../app/report/latency.ts";
 import { reportSchemaVersions } from "../../app/report/schema-versions.ts";
 import type { HttpContext } from "../context.ts";
+import { presentAttemptGroup } from "../present/report-attempts.ts";
+import { presentFilterGroup } from "../present/report-filters.ts";
 import { presentLatencyGroup } from "../present/report-latency.ts";
 import { presentVersionGroup } from "../present/report-schema-versions.ts";
 import { presentReport } from "../present/report.ts";
@@ -16,4 +20,12 @@ export const reportRoutes = new Hono<HttpContext>()
     const report = await reportSchemaVersions(c.var.deps, c.var.principal, readQuery(c));
     const { groups, types } = report;
     return c.json({ ...presentReport(report, presentVersionGroup), groups, types });
+  })
+  .get("/attempts", async (c) => {
+    const report = await reportAttempts(c.var.deps, c.var.principal, readQuery(c));
+    return c.json({ ...presentReport(report, presentAttemptGroup), groups: report.groups });
+  })
+  .get("/filters", async (c) => {
+    const report = await reportFilters(c.var.deps, c.var.principal, readQuery(c));
+    return c.json({ ...presentReport(report, presentFilterGroup), groups: report.groups });
   });

@@ -1,5 +1,9 @@
+import { AttemptsInput } from "../../../app/report/attempts.ts";
 import { LatencyInput } from "../../../app/report/latency.ts";
+import { ReportInput } from "../../../app/report/report-input.ts";
 import { SchemaVersionsInput } from "../../../app/report/schema-versions.ts";
+import { AttemptsAnswer } from "../../present/report-attempts.ts";
+import { FiltersAnswer } from "../../present/report-filters.ts";
 import { SchemaVersionsAnswer } from "../../present/report-schema-versions.ts";
 import { LatencyAnswer } from "../../present/report-latency.ts";
 import { answer, type Operation } from "../operation.ts";
@@ -29,5 +33,25 @@ export const reportOperations: Operation[] = [
     answers: {
       200: answer("Types by name, versions lowest first, at most 1,000.", SchemaVersionsAnswer),
     },
+  },
+  {
+    ...REPORT,
+    id: "reportAttempts",
+    path: "/v1/reports/attempts",
+    query: AttemptsInput,
+    summary: "Count attempts and what came of them, by worker or by region",
+    description:
+      "Failed ones by when they began; those that succeeded, or are under way, of the events that were relayed in the window.",
+    answers: { 200: answer("The groups, most failures first, at most 1,000.", AttemptsAnswer) },
+  },
+  {
+    ...REPORT,
+    id: "reportFilters",
+    path: "/v1/reports/filters",
+    query: ReportInput,
+    summary: "Measure what filters cost, by subscription",
+    description:
+      "Of what they took of the events that were relayed in the window. What they turned away is not on record.",
+    answers: { 200: answer("The groups, slowest first, at most 1,000.", FiltersAnswer) },
   },
 ];
