@@ -45,6 +45,13 @@ const CHUNK = 2_000;
 
 /** Puts a known ledger in place, and takes it away at the test's end: nothing that waits is left to the real watchdog. */
 export async function seed(scene: Scene, events: SeedEvent[]): Promise<string[]> {
+  const ids = await fill(scene, events);
+  onTestFinished(() => empty(scene));
+  return ids;
+}
+
+/** The same for all tests of a file, which then empties it itself. */
+export async function fill(scene: Scene, events: SeedEvent[]): Promise<string[]> {
   const { db, tenant, endpointId } = scene;
   const first = await db
     .prepare(
@@ -142,11 +149,10 @@ export async function seed(scene: Scene, events: SeedEvent[]): Promise<string[]>
       ),
     ]);
   }
-  onTestFinished(() => empty(scene));
   return rows.map(({ id }) => id);
 }
 
-async function empty({ db, tenant }: Scene): Promise<void> {
+export async function empty({ db, tenant }: Scene): Promise<void> {
   const rows = ["attempt", "delivery"].map((table) => `delete from ${table} where tenant_id = ?1`);
   await db.batch([...rows, "delete from event where tenant_id = ?1"].map((sql) => db.prepare(sql).bind(tenant.id)));
 }
