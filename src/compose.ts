@@ -49,6 +49,10 @@ import { createDeadLettersReport } from "./storage/ledger/reports/dead-letters.t
 import { createDisabledReport } from "./storage/ledger/reports/disabled.ts";
 import { createFailuresReport } from "./storage/ledger/reports/failures.ts";
 import { createUndeliveredReport } from "./storage/ledger/reports/undelivered.ts";
+import { createAttemptsReport } from "./storage/ledger/reports/attempts.ts";
+import { createFiltersReport } from "./storage/ledger/reports/filters.ts";
+import { createLatencyReport } from "./storage/ledger/reports/latency.ts";
+import { createSchemaVersionsReport } from "./storage/ledger/reports/schema-versions.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -114,6 +118,10 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createDeadLettersReport(db),
     ...createUndeliveredReport(db),
     ...createDisabledReport(db),
+    ...createLatencyReport(db),
+    ...createSchemaVersionsReport(db),
+    ...createAttemptsReport(db),
+    ...createFiltersReport(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...act,

@@ -22,6 +22,10 @@ import type { ReportDeadLettersDeps } from "./report/dead-letters.ts";
 import type { ReportDisabledDeps } from "./report/disabled.ts";
 import type { ReportFailuresDeps } from "./report/failures.ts";
 import type { ReportUndeliveredDeps } from "./report/undelivered.ts";
+import type { ReportAttemptsDeps } from "./report/attempts.ts";
+import type { ReportFiltersDeps } from "./report/filters.ts";
+import type { ReportLatencyDeps } from "./report/latency.ts";
+import type { ReportSchemaVersionsDeps } from "./report/schema-versions.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
 import type { SubscriptionDeps } from "./subscription/deps.ts";
@@ -58,4 +62,8 @@ export type ShardDeps = AuthenticateDeps &
   ReportFailuresDeps &
   ReportDeadLettersDeps &
   ReportUndeliveredDeps &
-  ReportDisabledDeps;
+  ReportDisabledDeps &
+  ReportLatencyDeps &
+  ReportSchemaVersionsDeps &
+  ReportAttemptsDeps &
+  ReportFiltersDeps;

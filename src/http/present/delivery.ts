@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { attemptId, deliveryId, webhookId, type DeliveryRef } from "../../core/ids.ts";
 import { DELIVERY_STATUSES, type Attempt, type Delivery } from "../../core/model.ts";
+import { answerRuns, lastAnswerRun, type AnswerRun } from "../../core/same-answer.ts";
 import { formatTime } from "../../core/timestamps.ts";
 import { presentTime } from "./time.ts";
 import { ERROR_CLASSES, FINAL_OUTCOMES, OUTCOME_CLASSES } from "../../core/outcome.ts";
@@ -54,16 +55,25 @@ export const AttemptAnswer = z
     relay_region: z.string().nullable(),
     endpoint_revision: z.int(),
     signing_secret_ids: z.array(id("sec")),
+    same_answer_run: z.int().nullable().optional(),
   })
   .register(ANSWERS, { id: "Attempt" });
 type AttemptAnswer = z.infer<typeof AttemptAnswer>;
 
-export const DeliveryWithAttemptsAnswer = DeliveryAnswer.extend({ attempts: z.array(AttemptAnswer) }).register(
-  ANSWERS,
-  {
-    id: "DeliveryWithAttempts",
-  },
-);
+export const AnswerRunAnswer = z
+  .object({
+    count: z.int(),
+    status_code: z.int(),
+    response_body_sha256: sha256.nullable(),
+    first_attempt_number: z.int(),
+    last_attempt_number: z.int(),
+  })
+  .register(ANSWERS, { id: "AnswerRun" });
+
+export const DeliveryWithAttemptsAnswer = DeliveryAnswer.extend({
+  attempts: z.array(AttemptAnswer),
+  last_answer_run: AnswerRunAnswer.nullable(),
+}).register(ANSWERS, { id: "DeliveryWithAttempts" });
 type DeliveryWithAttemptsAnswer = z.infer<typeof DeliveryWithAttemptsAnswer>;
 
 export function presentDelivery(delivery: Delivery): DeliveryAnswer {
@@ -117,12 +127,34 @@ export function presentAttempt(delivery: DeliveryRef, attempt: Attempt): Attempt
   };
 }
 
+/** All attempts of a delivery, oldest first, each with how often its answer has come in a row. */
+export function presentAttempts(delivery: DeliveryRef, attempts: Attempt[]): AttemptAnswer[] {
+  const runs = answerRuns(attempts);
+  return attempts.map((attempt, i) => ({
+    ...presentAttempt(delivery, attempt),
+    same_answer_run: runs[i]?.count ?? null,
+  }));
+}
+
 export function presentDeliveryWithAttempts(read: {
   delivery: Delivery;
   attempts: Attempt[];
 }): DeliveryWithAttemptsAnswer {
   return {
     ...presentDelivery(read.delivery),
-    attempts: read.attempts.map((attempt) => presentAttempt(read.delivery, attempt)),
+    attempts: presentAttempts(read.delivery, read.attempts),
+    last_answer_run: presentAnswerRun(lastAnswerRun(read.attempts)),
   };
+}
+
+function presentAnswerRun(run: AnswerRun | null): z.infer<typeof AnswerRunAnswer> | null {
+  return (
+    run && {
+      count: run.count,
+      status_code: run.statusCode,
+      response_body_sha256: run.responseBodySha256,
+      first_attempt_number: run.firstAttemptNumber,
+      last_attempt_number: run.lastAttemptNumber,
+    }
+  );
 }

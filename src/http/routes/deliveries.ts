@@ -4,7 +4,7 @@ import { getDelivery, listDeliveries } from "../../app/delivery/read-delivery.ts
 import { replayDelivery } from "../../app/delivery/replay-delivery.ts";
 import { retryDelivery } from "../../app/delivery/retry-delivery.ts";
 import type { HttpContext } from "../context.ts";
-import { presentAttempt, presentDelivery, presentDeliveryWithAttempts } from "../present/delivery.ts";
+import { presentAttempts, presentDelivery, presentDeliveryWithAttempts } from "../present/delivery.ts";
 import { presentPage } from "../present/page.ts";
 import { readJson, readNothing, readQuery } from "../request.ts";
 
@@ -17,7 +17,7 @@ export const deliveryRoutes = new Hono<HttpContext>()
   })
   .get("/:id/attempts", async (c) => {
     const { delivery, attempts } = await getDelivery(c.var.deps, c.var.principal, c.req.param("id"));
-    return c.json({ data: attempts.map((attempt) => presentAttempt(delivery, attempt)), next_cursor: null });
+    return c.json({ data: presentAttempts(delivery, attempts), next_cursor: null });
   })
   .post("/:id/retry", async (c) => {
     await readNothing(c);

@@ -8,4 +8,13 @@ export const REPORT_CALLS: { name: string; path: string }[] = [
   { name: "dead letters, 24 h", path: "/v1/reports/dead-letters?window=24h" },
   { name: "undelivered", path: "/v1/reports/undelivered" },
   { name: "disabled", path: "/v1/reports/disabled" },
+  { name: "latency", path: "/v1/reports/latency" },
+  { name: "latency, by endpoint", path: "/v1/reports/latency?by=endpoint" },
+  { name: "latency, 24 h", path: "/v1/reports/latency?window=24h" },
+  { name: "schema versions", path: "/v1/reports/schema-versions" },
+  { name: "schema version 3, 24 h", path: "/v1/reports/schema-versions?schema_version=3&window=24h" },
+  { name: "attempts, by worker", path: "/v1/reports/attempts" },
+  { name: "attempts, by region, 7 d", path: "/v1/reports/attempts?by=relay_region&window=7d" },
+  { name: "filters", path: "/v1/reports/filters" },
+  { name: "filters, 24 h", path: "/v1/reports/filters?window=24h" },
 ];
