@@ -41,6 +41,8 @@ import { createHealthLedger } from "./storage/ledger/health.ts";
 import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
+import { createListDeliveriesLedger } from "./storage/ledger/list-deliveries.ts";
+import { createListEventsLedger } from "./storage/ledger/list-events.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
@@ -103,6 +105,8 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createAuthLedger(db),
     ...createPublishLedger(db),
     ...createReadLedger(db),
+    ...createListEventsLedger(db),
+    ...createListDeliveriesLedger(db),
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),

@@ -1,6 +1,7 @@
 import type { ApiKeyDeps } from "./api-key/deps.ts";
 import type { AuthenticateDeps } from "./authenticate.ts";
 import type { CancelDeliveryDeps } from "./delivery/cancel-delivery.ts";
+import type { ListDeliveriesDeps } from "./delivery/list-deliveries.ts";
 import type { ReadDeliveryDeps } from "./delivery/read-delivery.ts";
 import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
 import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
@@ -48,6 +49,7 @@ export type ShardDeps = AuthenticateDeps &
   ReadEventDeps &
   ErasePayloadDeps &
   ReadDeliveryDeps &
+  ListDeliveriesDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps;

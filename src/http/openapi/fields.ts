@@ -1,6 +1,6 @@
 /**
  * What fields, parameters and headers mean, with their units: by name, since a name means the same wherever it stands, and
- * by `<schema>.<name>` where it does not. A test asks that each field of the document has its line.
+ * by `<schema>.<name>`, or of a query by `<operation>.<name>`, where it does not. A test asks that each field of the document has its line.
  */
 export const FIELDS: Readonly<Record<string, string>> = {
   // Headers and what every answer has.
@@ -13,8 +13,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   data: "The rows of this page, newest first.",
   next_cursor: "Give it back as `cursor` for the next page; null on the last one.",
   limit: "Rows of a page at most.",
-  cursor: "The `next_cursor` of the page before.",
-  created_after: "Only what was made at this time or later.",
+  prev_cursor: "Give it back as `cursor` for the page before, of newer rows; null where nothing is newer.",
+  cursor: "The `next_cursor` or `prev_cursor` of another page.",
+  created_after: "Only what was made after this time.",
   created_before: "Only what was made before this time.",
   disabled_after: "Only what was last disabled at this time or later, enabled again or not.",
 
@@ -194,6 +195,21 @@ export const FIELDS: Readonly<Record<string, string>> = {
   event_type: "Only deliveries of events of this type.",
   error_class: "What kept an attempt from success; of a delivery, its last.",
   status: "Where it stands.",
+  "listDeliveries.endpoint_id": "Only deliveries to this endpoint.",
+  "listDeliveries.subscription_id": "Only deliveries that this subscription matched.",
+  "listDeliveries.source": "Only deliveries of events of this source, by id or name, deleted or not.",
+  "listDeliveries.event_id": "Only deliveries of this event.",
+  "listDeliveries.status": "Only deliveries that stand there; `dead_letter` lists those that have not been replayed.",
+  "listDeliveries.error_class": "Only deliveries whose last closed attempt was kept from success by this.",
+  "listDeliveries.status_code": "Only deliveries whose last closed attempt was answered with this HTTP status.",
+  "listDeliveries.final_outcome": "Only deliveries that ended so.",
+  "listDeliveries.worker_id": "Only deliveries of which this worker made an attempt, whichever.",
+  "listDeliveries.relay_region": "Only deliveries whose event was accepted there.",
+  "listDeliveries.schema_version": "Only deliveries that carry, or were asked for, this version of the payload.",
+  occurred_after: "Only of events that happened after this time.",
+  occurred_before: "Only of events that happened before this time.",
+  terminal_after: "Only what ended after this time.",
+  terminal_before: "Only what ended before this time.",
   include_replayed: "With `status=dead_letter`: also those that have been replayed; `false` unless given.",
   "AcceptedResult.status": "The HTTP status one publish would have been answered with.",
   "RefusedResult.status": "The HTTP status one publish would have been answered with.",
