@@ -38,6 +38,7 @@ import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
 import { createHealthLedger } from "./storage/ledger/health.ts";
+import { createFindLedger } from "./storage/ledger/find.ts";
 import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
@@ -106,6 +107,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createPublishLedger(db),
     ...createReadLedger(db),
     ...createListEventsLedger(db),
+    ...createFindLedger(db),
     ...createListDeliveriesLedger(db),
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),

@@ -12,6 +12,7 @@ import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
 import type { ErasePayloadDeps } from "./event/erase-payload.ts";
 import type { EventTypeDeps } from "./event-type/deps.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
+import type { FindDeps } from "./find/find.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { PublishLimitDeps } from "./publish/publish-limit.ts";
@@ -50,6 +51,7 @@ export type ShardDeps = AuthenticateDeps &
   ErasePayloadDeps &
   ReadDeliveryDeps &
   ListDeliveriesDeps &
+  FindDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps;

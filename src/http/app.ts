@@ -18,6 +18,7 @@ import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { findRoutes } from "./routes/find.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
@@ -64,6 +65,7 @@ export function createApp(options: AppOptions) {
   for (const [path, routes, guard] of [
     ["/v1/events", eventRoutes, requirePrincipal(options)],
     ["/v1/deliveries", deliveryRoutes, requirePrincipal(options)],
+    ["/v1/find", findRoutes, requirePrincipal(options)],
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],

@@ -8,6 +8,7 @@ import { readTwoWay, readWalks, type Reading, type TwoWayRows } from "./two-way-
 export interface EventFilters {
   type?: string | undefined;
   sourceId?: string | undefined;
+  orderingKey?: string | undefined;
   createdAfter?: number | undefined;
   createdBefore?: number | undefined;
 }
@@ -56,12 +57,13 @@ function eventWalk(tenantId: string, { createdAfter, createdBefore }: EventFilte
   };
 }
 
-function eventFilters(filters: EventFilters, now: number): Filter[] {
+function eventFilters({ type, sourceId, orderingKey }: EventFilters, now: number): Filter[] {
+  const equal = (column: string, value: string | undefined) =>
+    value === undefined ? [] : [{ sql: `d.${column} = ?`, values: [value], columns: [column] }];
   return [
     { sql: "d.expires_at > ?", values: [now], columns: ["expires_at"] },
-    ...(filters.type === undefined ? [] : [{ sql: "d.type = ?", values: [filters.type], columns: ["type"] }]),
-    ...(filters.sourceId === undefined
-      ? []
-      : [{ sql: "d.source_id = ?", values: [filters.sourceId], columns: ["source_id"] }]),
+    ...equal("type", type),
+    ...equal("source_id", sourceId),
+    ...equal("ordering_key", orderingKey),
   ];
 }
