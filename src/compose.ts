@@ -38,9 +38,12 @@ import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
 import { createHealthLedger } from "./storage/ledger/health.ts";
+import { createFindLedger } from "./storage/ledger/find.ts";
 import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
+import { createListDeliveriesLedger } from "./storage/ledger/list-deliveries.ts";
+import { createListEventsLedger } from "./storage/ledger/list-events.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
@@ -111,6 +114,9 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createAuthLedger(db),
     ...createPublishLedger(db),
     ...createReadLedger(db),
+    ...createListEventsLedger(db),
+    ...createFindLedger(db),
+    ...createListDeliveriesLedger(db),
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),

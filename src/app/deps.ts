@@ -1,6 +1,7 @@
 import type { ApiKeyDeps } from "./api-key/deps.ts";
 import type { AuthenticateDeps } from "./authenticate.ts";
 import type { CancelDeliveryDeps } from "./delivery/cancel-delivery.ts";
+import type { ListDeliveriesDeps } from "./delivery/list-deliveries.ts";
 import type { ReadDeliveryDeps } from "./delivery/read-delivery.ts";
 import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
 import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
@@ -11,6 +12,7 @@ import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
 import type { ErasePayloadDeps } from "./event/erase-payload.ts";
 import type { EventTypeDeps } from "./event-type/deps.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
+import type { FindDeps } from "./find/find.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { PublishLimitDeps } from "./publish/publish-limit.ts";
@@ -56,6 +58,8 @@ export type ShardDeps = AuthenticateDeps &
   ReadEventDeps &
   ErasePayloadDeps &
   ReadDeliveryDeps &
+  ListDeliveriesDeps &
+  FindDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps &

@@ -19,6 +19,7 @@ const EVENT_ID = /^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 // Six digits of replay number (2^30 - 1) and no leading zero: one delivery has exactly one spelling.
 const DELIVERY_ID =
   /^dlv_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9a-hjkmnp-tv-z]{16})([1-9a-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{0,5})?$/;
+const WEBHOOK_ID = /^msg_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9a-hjkmnp-tv-z]{16})$/;
 
 export type IdPrefix = "ten" | "src" | "ep" | "sub" | "sec" | "key" | "req";
 
@@ -87,6 +88,13 @@ export function parseDeliveryId(text: string): Result<DeliveryRef, "malformed_id
 /** The consumer's dedupe key (`webhook-id`): the same for every attempt and every replay of one event to one endpoint. */
 export function webhookId({ eventId, endpointId }: Pick<DeliveryRef, "eventId" | "endpointId">): string {
   return `msg_${eventId.slice(4)}${endpointId.slice(3)}`;
+}
+
+/** The exact inverse of `webhookId`. */
+export function parseWebhookId(text: string): Result<Pick<DeliveryRef, "eventId" | "endpointId">, "malformed_id"> {
+  const [, event, endpoint] = WEBHOOK_ID.exec(text) ?? [];
+  if (event === undefined) return refuse("malformed_id");
+  return ok({ eventId: `evt_${event}`, endpointId: `ep_${endpoint}` });
 }
 
 /** `attemptNumber` is 1-based. */

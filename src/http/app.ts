@@ -19,6 +19,7 @@ import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { reportRoutes } from "./routes/reports.ts";
+import { findRoutes } from "./routes/find.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
@@ -66,6 +67,7 @@ export function createApp(options: AppOptions) {
     ["/v1/events", eventRoutes, requirePrincipal(options)],
     ["/v1/deliveries", deliveryRoutes, requirePrincipal(options)],
     ["/v1/reports", reportRoutes, requirePrincipal(options)],
+    ["/v1/find", findRoutes, requirePrincipal(options)],
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],

@@ -341,6 +341,23 @@ export const delivery = sqliteTable(
     index("delivery_ended")
       .on(t.tenantId, t.status, t.terminalAt, t.subscriptionId, t.finalOutcome, t.replayedAs, t.expiresAt)
       .where(sql`terminal_at is not null and status <> 'succeeded'`),
+    index("delivery_unsuccessful")
+      .on(
+        t.tenantId,
+        t.status,
+        t.createdAt,
+        t.eventId,
+        t.endpointId,
+        t.replayNo,
+        t.subscriptionId,
+        t.finalOutcome,
+        t.lastErrorClass,
+        t.lastStatusCode,
+        t.terminalAt,
+        t.replayedAs,
+        t.expiresAt,
+      )
+      .where(sql`terminal_at is not null and status <> 'succeeded'`),
     index("delivery_replay")
       .on(t.tenantId, t.createdAt)
       .where(sql`replay_no > 0`),
@@ -378,6 +395,9 @@ export const attempt = sqliteTable(
     index("attempt_failed")
       .on(t.tenantId, t.requestedAt, t.errorClass)
       .where(sql`outcome_class <> 'success'`),
+    index("attempt_partner_request")
+      .on(t.tenantId, t.partnerRequestId)
+      .where(sql`partner_request_id is not null and outcome_class <> 'success'`),
   ],
 );
 

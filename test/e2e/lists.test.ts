@@ -85,6 +85,65 @@ test("deliveries are listed newest first by any combination of filters, page by 
   );
 });
 
+test("deliveries are found by what their last attempt, their event and their end say, two filters at a time", async () => {
+  const { tenant, events, deliveries } = await createHistory();
+  const eventOf = new Map(events.map((event) => [event.id, event]));
+  const middle = deliveries[Math.floor(deliveries.length / 2)];
+  const { attempts } = await expectStatus(200, tenant.admin.get(`/v1/deliveries/${middle.id}`));
+  const workerId = attempts[0].worker_id;
+  const workedOn = new Set<string>();
+  for (const { id } of deliveries) {
+    const read = await expectStatus(200, tenant.admin.get(`/v1/deliveries/${id}`));
+    if (read.attempts.some((attempt: any) => attempt.worker_id === workerId)) workedOn.add(id);
+  }
+  const occurred = eventOf.get(middle.event_id).occurred_at;
+  const ended = middle.terminal_at;
+  const filters: [name: string, value: string, accepts: (delivery: any) => boolean][] = [
+    ["source", "carts", ({ event_id }) => eventOf.get(event_id).source_id !== tenant.sourceId],
+    ["source", tenant.sourceId, ({ event_id }) => eventOf.get(event_id).source_id === tenant.sourceId],
+    ["status_code", "400", ({ last_status_code }) => last_status_code === 400],
+    ["final_outcome", "delivered", ({ final_outcome }) => final_outcome === "delivered"],
+    ["final_outcome", "exhausted", ({ final_outcome }) => final_outcome === "exhausted"],
+    ["worker_id", workerId, ({ id }) => workedOn.has(id)],
+    ["relay_region", "local", ({ relay_region }) => relay_region === "local"],
+    ["schema_version", "1", ({ schema_version }) => schema_version === 1],
+    ["schema_version", "2", () => false],
+    ["occurred_after", occurred, ({ event_id }) => eventOf.get(event_id).occurred_at > occurred],
+    ["occurred_before", occurred, ({ event_id }) => eventOf.get(event_id).occurred_at < occurred],
+    ["terminal_after", ended, ({ terminal_at }) => terminal_at > ended],
+    ["terminal_before", ended, ({ terminal_at }) => terminal_at < ended],
+  ];
+  for (const [i, one] of filters.entries()) {
+    for (const two of filters.slice(i)) {
+      if (one !== two && one[0] === two[0]) continue;
+      const query = new URLSearchParams([one, two].slice(one === two ? 1 : 0).map(([name, value]) => [name, value]));
+      const expected = deliveries.filter((delivery) => one[2](delivery) && two[2](delivery));
+      const listed = await listAll(tenant, `/v1/deliveries?${query}`, 7);
+      expect({ query: String(query), ids: idsOf(listed) }).toEqual({ query: String(query), ids: idsOf(expected) });
+    }
+  }
+});
+
+test.each(["/v1/deliveries?limit=6", "/v1/events?limit=4"])(
+  "pages of %s are the same on the way back",
+  async (path) => {
+    const { tenant } = await createHistory();
+    const pages = [await expectStatus(200, tenant.admin.get(path))];
+    while (pages.at(-1)!.next_cursor !== null) {
+      pages.push(await expectStatus(200, tenant.admin.get(`${path}&cursor=${pages.at(-1)!.next_cursor}`)));
+    }
+    expect(pages.length).toBeGreaterThan(2);
+    expect(pages[0]!.prev_cursor).toBeNull();
+    for (let i = pages.length - 1; i > 0; i--) {
+      const back = await expectStatus(200, tenant.admin.get(`${path}&cursor=${pages[i]!.prev_cursor}`));
+      expect(idsOf(back.data)).toEqual(idsOf(pages[i - 1]!.data));
+      expect(back.prev_cursor === null).toBe(i === 1);
+      const again = await expectStatus(200, tenant.admin.get(`${path}&cursor=${back.next_cursor}`));
+      expect(idsOf(again.data)).toEqual(idsOf(pages[i]!.data));
+    }
+  },
+);
+
 test("events are listed newest first by any combination of filters, page by page", async () => {
   const { tenant, events } = await createHistory();
   expect(isNewestFirst(events.map(({ relayed_at }) => relayed_at))).toBe(true);
@@ -121,6 +180,15 @@ test.each([
   ["/v1/deliveries?endpoint_id=ep_1", "endpoint_id"],
   ["/v1/deliveries?created_after=yesterday", "created_after"],
   ["/v1/deliveries?cursor=abc", "cursor"],
+  ["/v1/deliveries?source=No+Name", "source"],
+  ["/v1/deliveries?status_code=99", "status_code"],
+  ["/v1/deliveries?final_outcome=odd", "final_outcome"],
+  ["/v1/deliveries?worker_id=a%20b", "worker_id"],
+  ["/v1/deliveries?schema_version=0", "schema_version"],
+  ["/v1/deliveries?terminal_after=yesterday", "terminal_after"],
+  // A cursor that leads back, to a list that is read forward only.
+  [`/v1/sources?cursor=${Buffer.from('[1,"src_0",2]').toString("base64url")}`, "cursor"],
+  [`/v1/deliveries?cursor=${Buffer.from('[1,"dlv_0",9]').toString("base64url")}`, "cursor"],
   ["/v1/deliveries?colour=red", "colour"],
   ["/v1/deliveries?limit=5&limit=6", "limit"],
   ["/v1/events?type=no%20type", "type"],

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { payloadOfVersion } from "../../core/event-variants.ts";
-import { encodeCursor } from "../../core/cursor.ts";
 import { isEventType } from "../../core/event-type.ts";
 import { eventIdTimeMs, isEventId } from "../../core/ids.ts";
 import type { Event } from "../../core/model.ts";
+import type { Place } from "../../core/two-way.ts";
 import { TEST_EVENT_TYPE } from "../../core/test-event.ts";
 import { AppError, notFound } from "../app-error.ts";
 import { isAsPublished } from "../payload-hash.ts";
 import { Time } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
-import { parsePage, type Page } from "../list-input.ts";
+import { encodePlace, parseTwoWayPage, type TwoWayPage } from "../list-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -18,10 +18,10 @@ export interface ReadEventDeps extends Pick<Runtime, "now"> {
   listEvents(
     tenantId: string,
     filters: { type?: string; sourceId?: string; createdAfter?: number; createdBefore?: number },
-    before: string | null,
+    from: Place<string> | null,
     limit: number,
     now: number,
-  ): Promise<{ events: Event[]; next: string | null }>;
+  ): Promise<{ rows: Event[]; older: Place<string> | null; newer: Place<string> | null }>;
   getPayload(ref: string, size: number): Promise<Uint8Array | null>;
 }
 
@@ -84,11 +84,15 @@ export async function loadPayload(
   return payload && (await isAsPublished(payload, stored!.payloadSha256)) ? payload : null;
 }
 
-/** Newest first. A page may be short while more follows: `nextCursor` says whether there is more. */
-export async function listEvents(deps: ReadEventDeps, principal: Principal, query: unknown): Promise<Page<Event>> {
+/** Newest first. A page may be short while more follows: only a cursor that is null says that there is nothing there. */
+export async function listEvents(
+  deps: ReadEventDeps,
+  principal: Principal,
+  query: unknown,
+): Promise<TwoWayPage<Event>> {
   requireReader(principal);
-  const { limit, after, ...filters } = parsePage(query, ListEventsInput, "evt");
-  const { events, next } = await deps.listEvents(
+  const { limit, from, ...filters } = parseTwoWayPage(query, ListEventsInput, "evt");
+  const { rows, older, newer } = await deps.listEvents(
     principal.tenantId,
     {
       type: filters.type,
@@ -96,9 +100,11 @@ export async function listEvents(deps: ReadEventDeps, principal: Principal, quer
       createdAfter: filters.created_after,
       createdBefore: filters.created_before,
     },
-    after?.id ?? null,
+    from && { key: from.key.id, side: from.side },
     limit,
     deps.now(),
   );
-  return { data: events, nextCursor: next === null ? null : encodeCursor([eventIdTimeMs(next), next]) };
+  const toCursor = ({ key, side }: Place<string>) =>
+    encodePlace({ key: { createdAt: eventIdTimeMs(key), id: key }, side });
+  return { data: rows, nextCursor: older && toCursor(older), prevCursor: newer && toCursor(newer) };
 }

@@ -162,7 +162,7 @@ function securityOf(access: Access): Record<string, string[]>[] {
   return access === "publish" ? [...byToken, { sourceSignature: [] }] : byToken;
 }
 
-function parametersOf({ path, query, queryExample, access, takesIdempotencyKey }: Operation) {
+function parametersOf({ id, path, query, queryExample, access, takesIdempotencyKey }: Operation) {
   const parameters: (Parameter | Reference)[] = [];
   const key = /\{(\w+)\}/.exec(path)?.[1];
   if (key !== undefined) {
@@ -172,7 +172,7 @@ function parametersOf({ path, query, queryExample, access, takesIdempotencyKey }
   if (access !== "anyone" && access !== "operator") parameters.push({ $ref: "#/components/parameters/tenant" });
   if (takesIdempotencyKey) parameters.push({ $ref: "#/components/parameters/idempotencyKey" });
   if (!query) return parameters;
-  const { properties = {}, required = [] } = schemaOf(query, "input");
+  const { properties = {}, required = [] } = schemaOf(query, "input", id);
   for (const [name, { description, ...schema }] of Object.entries(properties)) {
     const example = queryExample?.[name];
     parameters.push({

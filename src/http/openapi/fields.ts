@@ -1,6 +1,6 @@
 /**
  * What fields, parameters and headers mean, with their units: by name, since a name means the same wherever it stands, and
- * by `<schema>.<name>` where it does not. A test asks that each field of the document has its line.
+ * by `<schema>.<name>`, or of a query by `<operation>.<name>`, where it does not. A test asks that each field of the document has its line.
  */
 export const FIELDS: Readonly<Record<string, string>> = {
   // Headers and what every answer has.
@@ -13,8 +13,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   data: "The rows of this page, newest first.",
   next_cursor: "Give it back as `cursor` for the next page; null on the last one.",
   limit: "Rows of a page at most.",
-  cursor: "The `next_cursor` of the page before.",
-  created_after: "Only what was made at this time or later.",
+  prev_cursor: "Give it back as `cursor` for the page before, of newer rows; null where nothing is newer.",
+  cursor: "The `next_cursor` or `prev_cursor` of another page.",
+  created_after: "Only what was made after this time.",
   created_before: "Only what was made before this time.",
   disabled_after: "Only what was last disabled at this time or later, enabled again or not.",
 
@@ -195,6 +196,42 @@ export const FIELDS: Readonly<Record<string, string>> = {
   event_type: "Only deliveries of events of this type.",
   error_class: "What kept an attempt from success; of a delivery, its last.",
   status: "Where it stands.",
+  "listDeliveries.endpoint_id": "Only deliveries to this endpoint.",
+  "listDeliveries.subscription_id": "Only deliveries that this subscription matched.",
+  "listDeliveries.source": "Only deliveries of events of this source, by id or name, deleted or not.",
+  "listDeliveries.event_id": "Only deliveries of this event.",
+  "listDeliveries.status": "Only deliveries that stand there; `dead_letter` lists those that have not been replayed.",
+  "listDeliveries.error_class": "Only deliveries whose last closed attempt was kept from success by this.",
+  "listDeliveries.status_code": "Only deliveries whose last closed attempt was answered with this HTTP status.",
+  "listDeliveries.final_outcome": "Only deliveries that ended so.",
+  "listDeliveries.worker_id": "Only deliveries of which this worker made an attempt, whichever.",
+  "listDeliveries.relay_region": "Only deliveries whose event was accepted there.",
+  "listDeliveries.schema_version": "Only deliveries that carry, or were asked for, this version of the payload.",
+  occurred_after: "Only of events that happened after this time.",
+  occurred_before: "Only of events that happened before this time.",
+  terminal_after: "Only what ended after this time.",
+  terminal_before: "Only what ended before this time.",
+  "find.q": "An id or key that you were handed, 1 to 256 characters.",
+  "find.kind": "Only as this; otherwise as whatever it may be.",
+  "find.created_after":
+    "Walks look at events that were accepted after this time; a day before `created_before` unless given.",
+  "find.created_before": "Walks look at events that were accepted before this time; now unless given.",
+  "find.cursor": "The `next_cursor` of an answer to the same question, to go on looking.",
+  q: "An id or key.",
+  "Findings.data": "What was found, of each kind the newest first.",
+  "Findings.next_cursor":
+    "Give it back as `cursor` with the same `q` and `kind` to go on looking; null when nothing is left to look at.",
+  "Match.kind": "What the text is to it.",
+  "Match.event": "The event.",
+  "Match.deliveries": "Those that the text names, or the first 20 of the event.",
+  has_more_deliveries: "Whether there are more: `GET /v1/deliveries?event_id=…`.",
+  "Match.attempt_id": "The attempt that the text names, if it does.",
+  searched: "Where this answer looked.",
+  "Searched.kind": "As what.",
+  among:
+    "`all` there are; `failures`, attempts that did not succeed; `successes`; what is `open` in lanes; or `events`.",
+  "Searched.from": "How far back it looked, by when events were accepted; null: over all that is stored.",
+  "Searched.until": "Back from when it looked; null: over all that is stored.",
   include_replayed: "With `status=dead_letter`: also those that have been replayed; `false` unless given.",
   "AcceptedResult.status": "The HTTP status one publish would have been answered with.",
   "RefusedResult.status": "The HTTP status one publish would have been answered with.",
@@ -252,7 +289,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "DeadLettersReport.data": "Most deliveries first, at most 1,000.",
   from: "Its beginning; null without one.",
   until: "When the report was made.",
-  complete: "Whether everything in the window was looked at. If not, the figures are of what was, the newest.",
+  complete:
+    "Whether all that was asked about was looked at. If not, the figures are of what was, the newest, and nothing found does not mean that there is nothing.",
   complete_from: "From when on everything was looked at: `from`, unless it is not complete.",
   groups: "How many there are in all.",
   "FailureGroup.deliveries": "Deliveries that failed so.",

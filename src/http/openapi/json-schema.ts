@@ -29,11 +29,11 @@ export function namedSchemas(side: "input" | "output"): Record<string, JsonSchem
   );
 }
 
-/** One schema in its place: a reference where it has a name. */
-export function schemaOf(schema: z.ZodType, side: "input" | "output"): JsonSchema {
+/** One schema in its place: a reference where it has a name; `owner` is whose fields these are where it has none. */
+export function schemaOf(schema: z.ZodType, side: "input" | "output", owner = ""): JsonSchema {
   const name = (side === "input" ? REQUESTS : ANSWERS).get(schema as z.ZodType)?.id;
   if (name !== undefined) return { $ref: PREFIX + name };
-  return tidy(z.toJSONSchema(schema, { io: side }) as JsonSchema, side, "");
+  return tidy(z.toJSONSchema(schema, { io: side }) as JsonSchema, side, owner);
 }
 
 /** What zod gives, without what says nothing, with the descriptions of fields. */

@@ -5,6 +5,7 @@ import { endpointOperations } from "./operations/endpoints.ts";
 import { eventOperations } from "./operations/events.ts";
 import { eventTypeOperations } from "./operations/event-types.ts";
 import { reportOperations } from "./operations/reports.ts";
+import { findOperations } from "./operations/find.ts";
 import { serviceOperations } from "./operations/service.ts";
 import { sourceOperations } from "./operations/sources.ts";
 import { subscriptionOperations } from "./operations/subscriptions.ts";
@@ -15,6 +16,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...eventOperations,
   ...deliveryOperations,
   ...reportOperations,
+  ...findOperations,
   ...endpointOperations,
   ...subscriptionOperations,
   ...eventTypeOperations,

@@ -1,16 +1,17 @@
 import { Hono } from "hono";
 import { cancelDelivery } from "../../app/delivery/cancel-delivery.ts";
-import { getDelivery, listDeliveries } from "../../app/delivery/read-delivery.ts";
+import { listDeliveries } from "../../app/delivery/list-deliveries.ts";
+import { getDelivery } from "../../app/delivery/read-delivery.ts";
 import { replayDelivery } from "../../app/delivery/replay-delivery.ts";
 import { retryDelivery } from "../../app/delivery/retry-delivery.ts";
 import type { HttpContext } from "../context.ts";
 import { presentAttempts, presentDelivery, presentDeliveryWithAttempts } from "../present/delivery.ts";
-import { presentPage } from "../present/page.ts";
+import { presentTwoWayPage } from "../present/page.ts";
 import { readJson, readNothing, readQuery } from "../request.ts";
 
 export const deliveryRoutes = new Hono<HttpContext>()
   .get("/", async (c) =>
-    c.json(presentPage(await listDeliveries(c.var.deps, c.var.principal, readQuery(c)), presentDelivery)),
+    c.json(presentTwoWayPage(await listDeliveries(c.var.deps, c.var.principal, readQuery(c)), presentDelivery)),
   )
   .get("/:id", async (c) => {
     return c.json(presentDeliveryWithAttempts(await getDelivery(c.var.deps, c.var.principal, c.req.param("id"))));

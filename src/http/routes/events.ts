@@ -3,11 +3,13 @@ import { eraseEventPayload } from "../../app/event/erase-payload.ts";
 import { getEvent, getEventPayload, listEvents } from "../../app/event/read-event.ts";
 import type { HttpContext } from "../context.ts";
 import { presentEvent } from "../present/event.ts";
-import { presentPage } from "../present/page.ts";
+import { presentTwoWayPage } from "../present/page.ts";
 import { readNothing, readQuery } from "../request.ts";
 
 export const eventRoutes = new Hono<HttpContext>()
-  .get("/", async (c) => c.json(presentPage(await listEvents(c.var.deps, c.var.principal, readQuery(c)), presentEvent)))
+  .get("/", async (c) =>
+    c.json(presentTwoWayPage(await listEvents(c.var.deps, c.var.principal, readQuery(c)), presentEvent)),
+  )
   .get("/:id", async (c) => c.json(presentEvent(await getEvent(c.var.deps, c.var.principal, c.req.param("id")))))
   .get("/:id/payload", async (c) => {
     const { event, payload } = await getEventPayload(c.var.deps, c.var.principal, c.req.param("id"), readQuery(c));

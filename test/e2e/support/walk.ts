@@ -14,8 +14,8 @@ const NOUN_OF_FIELD: Record<string, string> = {
   event_id: "events",
   delivery_id: "deliveries",
 };
-/** Ids that name nothing the tenant must have: a producer may name any event as the cause. */
-const FREE_IDS = ["cause_event_id"];
+/** Ids that name nothing the tenant must have: a producer may name any event as the cause, and a worker is the relay's. */
+const FREE_IDS = ["cause_event_id", "worker_id"];
 /** The source of an event that is made up is a name, and nobody's. */
 const FREE_PATHS = ["event.source"];
 

@@ -7,6 +7,7 @@ import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createCloseLedger } from "../../../src/storage/ledger/close.ts";
 import { createDeliverLedger } from "../../../src/storage/ledger/deliver.ts";
 import { createEraseLedger } from "../../../src/storage/ledger/erase.ts";
+import { createListDeliveriesLedger } from "../../../src/storage/ledger/list-deliveries.ts";
 import { createReadLedger } from "../../../src/storage/ledger/read.ts";
 import { createRetentionLedger } from "../../../src/storage/ledger/retention.ts";
 import { createWatchLedger } from "../../../src/storage/ledger/watch.ts";
@@ -140,7 +141,7 @@ async function readsOfEverything(tenant: TestTenant, endpointId: string): Promis
   );
   await counting("find event", (bindings) => createReadLedger(db(bindings)).findEvent(tenant.id, ref.eventId, 0));
   await counting("deliveries of an event", (bindings) =>
-    createReadLedger(db(bindings)).listDeliveries(tenant.id, { eventId: ref.eventId }, null, 5, 0),
+    createListDeliveriesLedger(db(bindings)).listDeliveries(tenant.id, { eventId: ref.eventId }, null, 5, 0),
   );
   await counting("cancel", (bindings) => createActLedger(db(bindings)).cancelDelivery(tenant.id, ref, Date.now()));
   await counting("replay", (bindings) =>

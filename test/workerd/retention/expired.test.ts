@@ -82,7 +82,7 @@ test("what has expired is answered as what never was, by every route, though its
       "/v1/deliveries?status=succeeded",
       "/v1/deliveries?status=pending",
     ]) {
-      expect((await api.get(query)).body, query).toEqual({ data: [], next_cursor: null });
+      expect((await api.get(query)).body, query).toEqual({ data: [], next_cursor: null, prev_cursor: null });
     }
     // Between the look and the write it may expire as well.
     const act = createActLedger(scene.db);

@@ -1,4 +1,4 @@
-import { ListDeliveriesInput } from "../../../app/delivery/read-delivery.ts";
+import { ListDeliveriesInput } from "../../../app/delivery/list-deliveries.ts";
 import { ReplayDeliveryInput } from "../../../app/delivery/replay-delivery.ts";
 import { AttemptAnswer, DeliveryAnswer, DeliveryWithAttemptsAnswer } from "../../present/delivery.ts";
 import { pageOf } from "../../present/page.ts";
@@ -13,6 +13,7 @@ const DELIVERY: Noun = {
   access: OWN,
   row: DeliveryAnswer,
   query: ListDeliveriesInput,
+  isTwoWay: true,
 };
 
 export const deliveryOperations: Operation[] = [

@@ -17,6 +17,7 @@ const EVENT: Noun = {
   access: OWN,
   row: EventAnswer,
   query: ListEventsInput,
+  isTwoWay: true,
 };
 
 const PublishVariant = z

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { listInput } from "../../../app/list-input.ts";
 import { NothingInput } from "../../request.ts";
-import { pageOf } from "../../present/page.ts";
+import { pageOf, twoWayPageOf } from "../../present/page.ts";
 import { RetryPolicyInput } from "../../../core/retry-policy.ts";
 import { REQUESTS } from "../registries.ts";
 import { answer, jsonBody, type Operation } from "../operation.ts";
@@ -18,6 +18,8 @@ interface Noun {
   access: { read: Operation["access"]; write: Operation["access"] };
   row: z.ZodType;
   query?: z.ZodRawShape;
+  /** Whether its list is read both ways. */
+  isTwoWay?: boolean;
 }
 
 function pathOf({ path, key = "id" }: Noun): string {
@@ -37,7 +39,7 @@ export function list(noun: Noun, problems: Operation["problems"] = []): Operatio
     answers: {
       200: answer(
         "A page, which may be shorter than `limit`: only `next_cursor` null says that it is the last.",
-        pageOf(noun.name, noun.row),
+        (noun.isTwoWay ? twoWayPageOf : pageOf)(noun.name, noun.row),
       ),
     },
     problems,
