@@ -14,6 +14,7 @@ import type { ReadEventDeps } from "./event/read-event.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { PublishLimitDeps } from "./publish/publish-limit.ts";
+import type { NotePublishedDeps } from "./metrics/note-published.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
@@ -50,4 +51,5 @@ export type ShardDeps = AuthenticateDeps &
   ReadDeliveryDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
-  CancelDeliveryDeps;
+  CancelDeliveryDeps &
+  NotePublishedDeps;

@@ -18,6 +18,7 @@ import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { metricsRoutes, type MetricsOptions } from "./routes/metrics.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
@@ -25,7 +26,7 @@ import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookKeyRoutes } from "./routes/webhook-keys.ts";
 import { unknownRoute } from "./unknown-route.ts";
 
-export interface AppOptions extends PublishOptions {
+export interface AppOptions extends PublishOptions, MetricsOptions {
   createRequestId(): string;
   /** Milliseconds since 1970 UTC. */
   now(): number;
@@ -49,6 +50,7 @@ export function createApp(options: AppOptions) {
   app.use(logRequest(options.now));
   app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
+  app.route("/metrics", metricsRoutes(options));
   app.route("/", docsRoutes);
   const withCentral: MiddlewareHandler<HttpContext> = async (c, next) => {
     c.set("central", options.composeCentral(c.env, c.executionCtx as ExecutionContext));
