@@ -38,6 +38,7 @@ import { createAuthLedger } from "./storage/ledger/authenticate.ts";
 import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
+import { createExportLedger } from "./storage/ledger/export.ts";
 import { createHealthLedger } from "./storage/ledger/health.ts";
 import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
@@ -106,6 +107,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createAuthLedger(db),
     ...createPublishLedger(db),
     ...createReadLedger(db),
+    ...createExportLedger(db),
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),

@@ -11,6 +11,9 @@ import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
 import type { ErasePayloadDeps } from "./event/erase-payload.ts";
 import type { EventTypeDeps } from "./event-type/deps.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
+import type { ExportAttemptsDeps } from "./export/export-attempts.ts";
+import type { ExportDeliveriesDeps } from "./export/export-deliveries.ts";
+import type { ExportEventsDeps } from "./export/export-events.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { PublishLimitDeps } from "./publish/publish-limit.ts";
@@ -52,4 +55,7 @@ export type ShardDeps = AuthenticateDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps &
-  NotePublishedDeps;
+  NotePublishedDeps &
+  ExportEventsDeps &
+  ExportDeliveriesDeps &
+  ExportAttemptsDeps;

@@ -18,6 +18,7 @@ import { deliveryRoutes } from "./routes/deliveries.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { exportRoutes } from "./routes/export.ts";
 import { metricsRoutes, type MetricsOptions } from "./routes/metrics.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
@@ -66,6 +67,7 @@ export function createApp(options: AppOptions) {
   for (const [path, routes, guard] of [
     ["/v1/events", eventRoutes, requirePrincipal(options)],
     ["/v1/deliveries", deliveryRoutes, requirePrincipal(options)],
+    ["/v1/export", exportRoutes, requirePrincipal(options)],
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],
