@@ -1,5 +1,5 @@
 import { eventIdTimeMs } from "../../core/ids.ts";
-import type { Attempt, Delivery, Event } from "../../core/model.ts";
+import type { Attempt, Delivery } from "../../core/model.ts";
 import {
   ATTEMPT_COLUMNS,
   DELIVERY_COLUMNS,
