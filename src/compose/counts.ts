@@ -82,22 +82,27 @@ function planHandOver(env: Env, context: Pick<ExecutionContext, "waitUntil">, sh
     for (let n = 0; n < HAND_OVERS && own.tally.hasMore(); n++) {
       own.planned = runtime.now() + HAND_OVER_MS;
       await runtime.sleep(HAND_OVER_MS);
-      await handOver(env, shard);
+      const comesAgain = n + 1 < HAND_OVERS;
+      // What is counted while the last is on its way is somebody else's to hand over.
+      if (!comesAgain) own.planned = null;
+      await handOver(env, shard, comesAgain);
     }
-    own.planned = null;
+    if (!own.tally.hasMore()) own.planned = null;
   };
   context.waitUntil(handOverSoon());
 }
 
 /** Gives the watchdog what it has not on disk. Never fails: what it does not take is offered again. */
-export async function handOver(env: Env, shard: string): Promise<void> {
-  await offer(shard, (...offered) => within(OBJECT_LIMIT_MS, watchdog(env, shard).takeCounts(...offered)));
+export async function handOver(env: Env, shard: string, comesAgain: boolean): Promise<void> {
+  await offer(shard, (isolateId, batches) =>
+    within(OBJECT_LIMIT_MS, watchdog(env, shard).takeCounts(isolateId, batches, comesAgain)),
+  );
 }
 
 /** For an object at the end of what it does; `isIdle` when nothing of it is left under way. */
 export async function handOverFromObject(env: Env, shard: string, isIdle: boolean): Promise<void> {
   const isTimely = Math.abs(runtime.now() - ofShard(shard).handedAt) < HAND_OVER_MS;
-  if (isCounting(env) && (isIdle || !isTimely)) await handOver(env, shard);
+  if (isCounting(env) && (isIdle || !isTimely)) await handOver(env, shard, false);
 }
 
 /** The watchdog's own: it needs no call for them. */

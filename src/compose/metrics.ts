@@ -14,7 +14,7 @@ const LIMIT_MS = 6_000;
 export function composeMetrics(env: Env): ReadMetricsDeps {
   /** What this isolate has counted goes in first. */
   async function readCounts(shard: string) {
-    await handOver(env, shard);
+    await handOver(env, shard, true);
     return watchdog(env, shard).readCounts();
   }
   return {

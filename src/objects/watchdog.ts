@@ -43,8 +43,8 @@ export class Watchdog extends DurableObject<Env> {
   }
 
   /** Adds what an isolate has counted and is not in yet. Answers up to which of its batches all is on disk. */
-  takeCounts(isolateId: string, batches: CountBatch[]): Promise<number> {
-    return this.#counts.take(isolateId, batches);
+  takeCounts(isolateId: string, batches: CountBatch[], comesAgain = false): Promise<number> {
+    return this.#counts.take(isolateId, batches, comesAgain);
   }
 
   readCounts(): Promise<Pick<KeptCounts, "totals" | "tickedAt">> {

@@ -18,8 +18,11 @@ export interface KeepCountsDeps extends Pick<Runtime, "now"> {
 }
 
 export interface CountKeeper {
-  /** Takes what it has not taken before. Answers up to which number of this isolate's all is on disk. */
-  take(isolateId: string, batches: CountBatch[]): Promise<number>;
+  /**
+   * Takes what it has not taken before. Answers up to which number of this isolate's all is on disk. Who comes again soon, with what
+   * is not, need not be waited for with a timer, which keeps an object awake.
+   */
+  take(isolateId: string, batches: CountBatch[], comesAgain?: boolean): Promise<number>;
   /** The watchdog has done its work once more. */
   ticked(): Promise<void>;
   /** What is on disk: nobody has seen a count that a crash could take back. */
@@ -71,7 +74,7 @@ export function createCountKeeper(deps: KeepCountsDeps): CountKeeper {
   const waitMs = () => (writtenAt === null ? 0 : Math.max(0, writtenAt + WRITE_INTERVAL_MS - deps.now()));
 
   return {
-    async take(isolateId, batches) {
+    async take(isolateId, batches, comesAgain = false) {
       const kept = await load();
       const [last] = kept.isolates[isolateId] ?? [0];
       const news = batches.filter(({ number }) => number > last);
@@ -81,7 +84,7 @@ export function createCountKeeper(deps: KeepCountsDeps): CountKeeper {
         isDirty = true;
       }
       if (isDirty && waitMs() === 0) await write(kept);
-      else if (isDirty && !isTimed) {
+      else if (isDirty && !isTimed && !comesAgain) {
         isTimed = true;
         deps.later(waitMs(), () => {
           isTimed = false;

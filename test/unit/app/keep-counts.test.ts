@@ -95,6 +95,21 @@ describe("what isolates have counted", () => {
     expect(host.writes.length).toBe(4);
   });
 
+  test("of those who come again is kept without a timer, which would keep the object awake", async () => {
+    const host = createHost();
+    const keeper = host.create();
+    const [one, two] = [createTally(), createTally()];
+    one.add({ a: 1 });
+    await offer(keeper, "one", one);
+    two.add({ a: 1 });
+    expect(await keeper.take("two", two.offer(), true)).toBe(0);
+    expect(host.timers).toEqual([]);
+    host.now += 10_000;
+    two.confirm(await keeper.take("two", two.offer(), false));
+    expect(two.hasMore()).toBe(false);
+    expect(host.disk!.totals).toEqual({ a: 2 });
+  });
+
   test("that is taken and not written yet is not confirmed, and is offered again", async () => {
     const host = createHost();
     const keeper = host.create();
