@@ -29,6 +29,14 @@ const REPORT_SLACK_MS = 60_000;
 
 const armedAt = new Map<string, number>();
 
+/**
+ * Lanes of receivers that hang: until when those are left alone, and by when the next ring comes. What is new for them rings
+ * once in this time for all of it, since it most likely rings in vain.
+ */
+const resting = new Map<string, { until: number; rungBy: number }>();
+const REST_RING_MS = 1_000;
+const MAX_RESTING = 1_000;
+
 export interface LaneName {
   tenantId: string;
   endpointId: string;
@@ -58,6 +66,7 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
     try {
       const woken = laneOf(env, shard, lane)
         .wake()
+        .then((until) => noteRest(nameOf(shard, lane), until))
         .catch((error: unknown) => logFault("wake lane", error));
       context.waitUntil(woken);
       await within(WAKE_TURN_MS, woken).catch(() => {});
@@ -66,13 +75,30 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
     }
   }
 
+  const wakeLane = (lane: LaneName) => context.waitUntil(inTurnOfWakes(() => wake(lane)));
+
   return {
     announce: (calls: DeliveryCall[]) => ring(sendRings(env.FIRST_ATTEMPTS, shard, calls, 0)),
     announceFanOuts: (fanOuts: FanOutRef[]) => ring(sendFanOuts(env.FIRST_ATTEMPTS, shard, fanOuts)),
     ringLater: (calls: DeliveryCall[], delayMs: number) => ring(sendRings(env.RETRIES, shard, calls, delayMs)),
     /** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
-    wakeLane: (lane: LaneName) => context.waitUntil(inTurnOfWakes(() => wake(lane))),
+    wakeLane,
+    /** The same for new work, of which a lane that rests is told together. */
+    announceLane(lane: LaneName): void {
+      const rest = resting.get(nameOf(shard, lane));
+      const now = runtime.now();
+      if (rest === undefined || rest.until <= now) return wakeLane(lane);
+      if (rest.rungBy > now && rest.rungBy <= now + REST_RING_MS) return;
+      rest.rungBy = now + REST_RING_MS;
+      context.waitUntil(runtime.sleep(REST_RING_MS).then(() => wake(lane)));
+    },
   };
+}
+
+function noteRest(lane: string, until: number | null): void {
+  if (until === null) return void resting.delete(lane);
+  if (resting.size >= MAX_RESTING) resting.clear();
+  resting.set(lane, { until, rungBy: resting.get(lane)?.rungBy ?? 0 });
 }
 
 /** Arms the watchdog of every shard at once: by cron, and at start. */
@@ -98,8 +124,10 @@ export function watchdog(env: Env, shard: string) {
 }
 
 /** The one place where lane objects are made: by name, near the ledger when the settings say where that is. */
-function laneOf(env: Env, shard: string, { tenantId, endpointId, generation }: LaneName) {
+function laneOf(env: Env, shard: string, lane: LaneName) {
   const locationHint = parseSettings(env).LEDGER_LOCATION as DurableObjectLocationHint | undefined;
-  const id = env.LANES.idFromName(`lane:${shard}:${tenantId}:${endpointId}:${generation}`);
-  return env.LANES.get(id, { locationHint });
+  return env.LANES.get(env.LANES.idFromName(nameOf(shard, lane)), { locationHint });
 }
+
+const nameOf = (shard: string, { tenantId, endpointId, generation }: LaneName) =>
+  `lane:${shard}:${tenantId}:${endpointId}:${generation}`;

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { restsUntil } from "../app/lane/drain.ts";
 import { createLaneState, type LaneDeps, type LaneState } from "../app/lane/lane-state.ts";
 import { pump } from "../app/lane/pump.ts";
 import { composeLane, handOverFromObject } from "../compose.ts";
@@ -29,11 +30,15 @@ export class EndpointLane extends DurableObject<Env> {
     );
   }
 
-  /** Something may be due. Answers once it has looked, which whoever wakes many waits for; requests go on in the background. */
-  async wake(): Promise<void> {
+  /**
+   * Something may be due. Answers once it has looked, which whoever wakes many waits for; requests go on in the background.
+   * The answer is until when no new work brings it to anything, in ms since 1970; null when it may.
+   */
+  async wake(): Promise<number | null> {
     const looked = this.#pump(true);
     this.ctx.waitUntil(looked);
     await looked;
+    return restsUntil(this.#state, Date.now());
   }
 
   override async alarm(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Memory } from "./isolate.ts";
 
 /**
  * What the relay's modules keep for an isolate, each process of a world has for itself, and it goes with it. The rest of
- * their memory says how lately a shard's watchdog was armed, and each history has a shard of its own.
+ * their memory says how lately a shard's watchdog was armed and which of its lanes rest, and each history has a shard of its own.
  */
 const ofTheProcess = <K extends keyof Memory>(name: K): Memory[K] =>
   new Proxy({} as Memory[K], {

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { planKills } from "../../e2e/support/kills/plan.ts";
 import { judge, type Evidence, type Visit } from "../../e2e/support/kills/verdict.ts";
 
-const success = { outcomeClass: "success", errorClass: null, statusCode: 200 };
-const abandoned = { outcomeClass: "unreachable", errorClass: "abandoned", statusCode: null };
+const success = { outcomeClass: "success", errorClass: null, statusCode: 200, latencyMs: 1 as number | null };
+const abandoned = { outcomeClass: "unreachable", errorClass: "abandoned", statusCode: null, latencyMs: null };
 
 const visit = (deliveryId: string, attempt: number, arrivedAt: number, answer: Visit["answer"]): Visit => ({
   deliveryId,
@@ -50,7 +50,14 @@ function createEvidence() {
           { number: 2, requestedAt: 1_019, ...success },
         ]),
         delivery("b", [
-          { number: 1, requestedAt: 1_029, outcomeClass: "transient", errorClass: "http_5xx", statusCode: 503 },
+          {
+            number: 1,
+            requestedAt: 1_029,
+            outcomeClass: "transient",
+            errorClass: "http_5xx",
+            statusCode: 503,
+            latencyMs: 1,
+          },
           { number: 2, requestedAt: 1_039, ...success },
         ]),
       ],
@@ -105,7 +112,11 @@ test.each<[string, (evidence: Faulty) => void, object]>([
   ["a success was followed by a request", (it) => Object.assign(a(it).attempts[0]!, success), {}],
   ["an attempt has no outcome", (it) => (a(it).attempts[0]!.outcomeClass = null), {}],
   ["nobody was killed under an abandoned attempt", (it) => (it.killedAt = [1_025]), {}],
-  ["a timeout came at once", (it) => Object.assign(b(it).attempts[0]!, { ...abandoned, errorClass: "timeout" }), {}],
+  [
+    "a timeout came at once",
+    (it) => Object.assign(b(it).attempts[0]!, { ...abandoned, errorClass: "timeout", latencyMs: 1 }),
+    {},
+  ],
   ["the later event came first", ({ visits }) => (visits[2]!.arrivedAt = 15), { outOfOrder: 1 }],
   ["the database is damaged", ({ ledger }) => (ledger.integrity = "row 1 missing from index"), {}],
 ])("it is a problem when %s", (_, spoil, counts) => {

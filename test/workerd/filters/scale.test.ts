@@ -38,7 +38,7 @@ test("5,000 subscriptions with 500 filters are matched without a read beyond wha
   };
   const send = async (payload: string, bindings: Env = env as Env) => {
     const shard = composeShard(bindings, crowd.context.context, crowd.tenant.shard);
-    const quiet = { announce: () => {}, announceFanOuts: () => {}, wakeLane: () => {} };
+    const quiet = { announce: () => {}, announceFanOuts: () => {}, announceLane: () => {} };
     return publish({ ...shard, ...quiet, publishConfigs, now: crowd.now }, crowd.tenant, event, payload);
   };
   await send('{"n":7,"tags":["a"]}');
@@ -54,7 +54,7 @@ test("5,000 subscriptions with 500 filters are matched without a read beyond wha
   const ten = await createCrowd(10);
   await publish({ ...ten.shard, now: ten.now }, ten.tenant, event);
   const shard = composeShard(countingEnv(env as Env, unfiltered), ten.context.context, ten.tenant.shard);
-  const quiet = { announce: () => {}, announceFanOuts: () => {}, wakeLane: () => {} };
+  const quiet = { announce: () => {}, announceFanOuts: () => {}, announceLane: () => {} };
   await publish({ ...shard, ...quiet, now: ten.now }, ten.tenant, event);
   expect(cost.rowsRead).toBeLessThanOrEqual(unfiltered.rowsRead);
   expect(cost.rowsWritten).toBe(unfiltered.rowsWritten);

@@ -28,7 +28,7 @@ export async function createFiltered(filters: (string | null)[]) {
     ids: subscriptions.map(({ id }) => id),
     publish: (payload: unknown, fields: Record<string, unknown> = {}, deps = shard) =>
       publish(
-        { ...deps, wakeLane: () => {} },
+        { ...deps, announceLane: () => {} },
         tenant,
         { type: "order.created", source: "orders", ...fields },
         typeof payload === "string" ? payload : JSON.stringify(payload),

@@ -33,3 +33,34 @@ test("of many lanes that one invocation wakes 32 are looking at their rows at on
   expect(most).toBe(32);
   expect(woken.toSorted()).toEqual(names.map((endpointId) => `lane:${tenant.shard}:${tenant.id}:${endpointId}:0`));
 });
+
+test("what is new for a lane that rests rings once in a second for all of it; anything else rings at once", async () => {
+  const { tenant } = await createScene();
+  const restsFor = [60_000, 60_000, 60_000, null, null];
+  let rings = 0;
+  const lanes = {
+    idFromName: (name: string) => name,
+    get: () => ({
+      async wake() {
+        const ms = restsFor[rings++];
+        return ms == null ? null : Date.now() + ms;
+      },
+    }),
+  };
+  const context = createTestContext();
+  const doorbells = createDoorbells({ ...(env as Env), LANES: lanes as never }, context.context, tenant.shard);
+  const lane = { tenantId: tenant.id, endpointId: "ep_0000000000000000", generation: 0 };
+  const ringsAfter = async (...ringing: (() => unknown)[]) => {
+    for (const ring of ringing) ring();
+    await context.settled();
+    return rings;
+  };
+  const announce = () => doorbells.announceLane(lane);
+  expect(await ringsAfter(announce)).toBe(1);
+  // Now it is known to rest.
+  expect(await ringsAfter(announce, announce, announce)).toBe(2);
+  expect(await ringsAfter(() => doorbells.wakeLane(lane))).toBe(3);
+  expect(await ringsAfter(() => doorbells.wakeLane(lane))).toBe(4);
+  // And now that it does not.
+  expect(await ringsAfter(announce, announce)).toBe(6);
+});

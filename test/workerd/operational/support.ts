@@ -63,7 +63,7 @@ export function quietOutbox({ tenant, context }: Pick<Scene, "tenant" | "context
   return {
     ...composeOutbox(env as Env, context.context, tenant.shard),
     announce: () => {},
-    wakeLane: () => {},
+    announceLane: () => {},
     sleep: async () => {},
   };
 }

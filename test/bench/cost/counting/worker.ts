@@ -20,7 +20,7 @@ export class EndpointLane extends RealEndpointLane {
     this.#watched = watched;
   }
 
-  override wake(): Promise<void> {
+  override wake(): Promise<number | null> {
     return this.#watched.call(() => super.wake());
   }
 

@@ -42,8 +42,7 @@ export async function createBlocked(url: string) {
 
 /** A backlog that its rate lets through in five seconds, once it may begin: however long all else takes, kills come between. */
 export async function createLimited(url: string) {
-  // Nothing but a kill may spend an attempt, however slow the machine is.
-  const settings = { rate_limit_per_second: RATE, retry_policy: { max_attempts: 1 }, timeout_ms: 20_000 };
+  const settings = { rate_limit_per_second: RATE, retry_policy: { max_attempts: 1 } };
   const beside = await createBeside(url, settings);
   const { tenant, endpointId } = beside;
   await act(tenant, endpointId, "pause");
@@ -77,7 +76,7 @@ export const isTest = ({ headers }: Received) => headers["x-webhook-event-type"]
 
 /** A test send that hangs, at an endpoint that delivers in order. */
 export async function createTesting(url: string) {
-  const settings = { ordering_mode: "strict", on_exhausted: "block", timeout_ms: 20_000 };
+  const settings = { ordering_mode: "strict", on_exhausted: "block" };
   const beside = await createBeside(url, settings);
   const { receiver, tenant, endpointId } = beside;
   receiver.handle((request, response) => void (isTest(request) ? null : response.end()));

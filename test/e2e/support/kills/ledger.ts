@@ -27,6 +27,8 @@ export interface LedgerAttempt {
   outcomeClass: string | null;
   errorClass: string | null;
   statusCode: number | null;
+  /** As the relay measured it. */
+  latencyMs: number | null;
 }
 
 export interface Ledger {
@@ -58,7 +60,7 @@ function readTables(db: DatabaseSync, tenantId: string): Ledger {
   const keyOf = (row: Row) => `${row["event_id"]} ${row["endpoint_id"]} ${row["replay_no"]}`;
   const attempts = Map.groupBy(
     rowsOf(
-      `select event_id, endpoint_id, replay_no, attempt_number, requested_at, outcome_class, error_class, status_code
+      `select event_id, endpoint_id, replay_no, attempt_number, requested_at, outcome_class, error_class, status_code, latency_ms
        from attempt where tenant_id = ? order by attempt_number`,
     ),
     keyOf,
@@ -77,6 +79,7 @@ function readTables(db: DatabaseSync, tenantId: string): Ledger {
       outcomeClass: attempt["outcome_class"],
       errorClass: attempt["error_class"],
       statusCode: attempt["status_code"],
+      latencyMs: attempt["latency_ms"],
     })),
   }));
   const events = rowsOf("select id, idempotency_key, dispatched_at, delivery_count from event where tenant_id = ?");

@@ -3,8 +3,11 @@ import type { Handler, Receiver } from "../receiver.ts";
 import { randomOf } from "./random.ts";
 import type { Published, Target, Visit } from "./verdict.ts";
 
-/** The lease of an attempt that died is this and half a minute. */
-export const TIMEOUT_MS = 5_000;
+/**
+ * Nothing but a kill may spend an attempt, however slow the machine is, so it is long; the lease of an attempt that died is
+ * this and half a minute.
+ */
+export const TIMEOUT_MS = 20_000;
 /** Heads that died with a relay take room until their leases end: of one endpoint all that there is, of another never. */
 const TIGHT_CAP = 3;
 const WIDE_CAP = 64;

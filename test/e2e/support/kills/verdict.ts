@@ -185,7 +185,7 @@ function judgeAbandoned(attempt: LedgerAttempt, next: LedgerAttempt | undefined,
 
 /** What is on record is what was answered, and nothing more is requested after a success. */
 function judgeRecorded(
-  { outcomeClass, errorClass, statusCode, requestedAt }: LedgerAttempt,
+  { outcomeClass, errorClass, statusCode, latencyMs }: LedgerAttempt,
   visit: Visit | undefined,
   isLast: boolean,
   timeoutMs: number,
@@ -196,8 +196,7 @@ function judgeRecorded(
   if (outcomeClass === "success" || outcomeClass === "transient") return statusCode === visit.answer ? null : record;
   if (outcomeClass !== "unreachable") return record;
   if (errorClass !== "timeout") return visit.answer === "reset" ? null : record;
-  const tookMs = (visit.answeredAtMs ?? Infinity) - requestedAt;
-  return tookMs > timeoutMs / 2 ? null : `${record} after ${tookMs} ms`;
+  return latencyMs !== null && latencyMs >= timeoutMs ? null : `${record} after ${latencyMs} ms`;
 }
 
 /** What a kill cut off was under way at once: no more than one of a lane, and no more of an endpoint than its cap. */
