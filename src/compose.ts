@@ -13,6 +13,7 @@ import type { WatchDeps } from "./app/watch/tick.ts";
 import { bounded, within } from "./compose/bounded.ts";
 import { deliveryKeyMaker } from "./compose/delivery-keys.ts";
 import { destinationRules, hostCheck } from "./compose/destinations.ts";
+import { createCounter, createObjectCounter, type Counter } from "./compose/counts.ts";
 import { awaitReports, createDoorbells, reportsUntil } from "./compose/doorbells.ts";
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
 import { publishConfigsOf } from "./compose/publish-configs.ts";
@@ -37,6 +38,7 @@ import { createAuthLedger } from "./storage/ledger/authenticate.ts";
 import { createCloseLedger } from "./storage/ledger/close.ts";
 import { createDeliverLedger } from "./storage/ledger/deliver.ts";
 import { createEraseLedger } from "./storage/ledger/erase.ts";
+import { createExportLedger } from "./storage/ledger/export.ts";
 import { createHealthLedger } from "./storage/ledger/health.ts";
 import { createFindLedger } from "./storage/ledger/find.ts";
 import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
@@ -73,6 +75,8 @@ const SENDER_SLACK_MS = 120_000;
 const DIRECT_WAIT_MS = 2_000;
 
 export { armWatchdogs } from "./compose/doorbells.ts";
+export { handOverFromObject, isCounting, keepOwn } from "./compose/counts.ts";
+export { composeMetrics } from "./compose/metrics.ts";
 export { shardsOf };
 
 /** Any of the contexts that work can be left to. */
@@ -117,6 +121,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createListEventsLedger(db),
     ...createFindLedger(db),
     ...createListDeliveriesLedger(db),
+    ...createExportLedger(db),
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),
@@ -154,6 +159,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     apiKeys: createApiKeyStore(db),
     background: (work) => context.waitUntil(work),
     logFault,
+    notePublished: createCounter(env, context, shard).published,
     countPublish: async (plan, whose, id) => (await env[publishLimiterName(plan, whose)].limit({ key: id })).success,
     testSender: () => composeDeliver(env, context, shard, "test"),
     async endDeliveriesOfEndpoint(tenantId, endpointId) {
@@ -168,9 +174,11 @@ export function composeDeliver(
   context: Context,
   shard: string,
   kind: "queue" | "lane" | "test",
+  counter: Counter = createCounter(env, context, shard),
 ): DeliverDeps & ReportDeps & ExpandFanOutDeps {
   const settings = parseSettings(env);
   const db = database(env, shard);
+  const ledger = createDeliverLedger(db);
   const close = createCloseLedger(db, createOutboxBell(env, context, shard));
   const closeInTime = (...closing: Parameters<typeof close.closeAttempts>) =>
     within(CLOSE_LIMIT_MS, close.closeAttempts(...closing));
@@ -178,8 +186,12 @@ export function composeDeliver(
   return {
     ...runtime,
     ...createDoorbells(env, context, shard),
-    ...createDeliverLedger(db),
+    ...ledger,
     ...createFanOutLedger(db),
+    async endDeliveries(ends, now) {
+      const areEnded = await ledger.endDeliveries(ends, now);
+      counter.ended(ends.filter((_, i) => areEnded[i]));
+    },
     listRecentAnswers: (...asked) => within(CLOSE_LIMIT_MS, close.listRecentAnswers(...asked)),
     closeAttempts: async (closings) => void (await Promise.all(closings.map(closeTogether))),
     getPayload: bounded(createPayloadStore(env.PAYLOADS)).getPayload,
@@ -205,7 +217,10 @@ export function composeDeliver(
     },
     awaitReports: (delaySeconds) => awaitReports(env, shard, delaySeconds),
     background: (work) => context.waitUntil(work),
-    logAttempt: (line) => console.log(JSON.stringify({ level: "info", event: "attempt", ...line })),
+    logAttempt(line) {
+      console.log(JSON.stringify({ level: "info", event: "attempt", ...line }));
+      counter.attempt(line);
+    },
     logFault,
   };
 }
@@ -213,10 +228,14 @@ export function composeDeliver(
 /** For the object that is a lane. */
 export function composeLane(env: Env, context: Context, shard: string, pumpAgain: () => Promise<void>): LaneDeps {
   const lane = createLaneLedger(database(env, shard), createOutboxBell(env, context, shard));
-  const common = composeDeliver(env, context, shard, "lane");
+  const counter = createObjectCounter(env, shard);
+  const common = composeDeliver(env, context, shard, "lane", counter);
   return {
     ...common,
     ...lane,
+    async endHead(head, end, now) {
+      if (await lane.endHead(head, end, now)) counter.ended([end]);
+    },
     closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
     within,
     leaveQuarantine: (place: Place, quarantinedAt) =>
@@ -230,7 +249,7 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
 
 export function composeWatch(env: Env, context: Context, shard: string): Omit<WatchDeps, "reportsUntil"> {
   const db = database(env, shard);
-  const direct = composeDeliver(env, context, shard, "queue");
+  const direct = composeDeliver(env, context, shard, "queue", createObjectCounter(env, shard));
   const outbox = composeOutbox(env, context, shard);
   return {
     ...direct,

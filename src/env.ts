@@ -23,6 +23,8 @@ function isSafeResolver(text: string): boolean {
 /** Settings and secrets of the Worker, as text in the environment. */
 const Settings = z.object({
   OPERATOR_TOKEN: z.string().min(1).max(1_024),
+  /** Lets whoever has it read `/metrics`. Without it nothing is counted, and there is no such route. */
+  METRICS_TOKEN: z.string().min(16, "must have 16 characters or more").max(1_024).optional(),
   SECRETS_KEY: z.string().transform((text, context) => {
     const keys = parseSecretsKeys(text);
     if (keys.ok) return keys.value;

@@ -1,5 +1,5 @@
 /** The Worker: requests, queues, cron. Wiring only. */
-import { armWatchdogs, composeCentral, composeDeliver, composeShard, shardsOf } from "./compose.ts";
+import { armWatchdogs, composeCentral, composeDeliver, composeMetrics, composeShard, shardsOf } from "./compose.ts";
 import { createId } from "./core/ids.ts";
 import { parseSettings } from "./env.ts";
 import { createApp } from "./http/app.ts";
@@ -14,6 +14,8 @@ const app = createApp({
   now: () => Date.now(),
   composeCentral,
   composeShard,
+  composeMetrics,
+  metricsToken: (env) => parseSettings(env).METRICS_TOKEN,
   operatorToken: (env) => parseSettings(env).OPERATOR_TOKEN,
   shards: (env) => [...shardsOf(env).keys()],
   relayRegion: (env, request) => parseSettings(env).RELAY_REGION ?? (request.cf?.colo as string | undefined) ?? null,

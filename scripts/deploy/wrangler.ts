@@ -58,7 +58,7 @@ export function createWrangler(runWith: RunWrangler, configArgs: string[]): Wran
  */
 export async function runWrangler(args: string[], { show = false }: RunOptions): Promise<Ran> {
   // Given for this script to decide on; wrangler has its own ideas of what to do with them.
-  const { OPERATOR_TOKEN: _token, SECRETS_KEY: _key, ...env } = process.env;
+  const { OPERATOR_TOKEN: _token, SECRETS_KEY: _key, METRICS_TOKEN: _metrics, ...env } = process.env;
   const child = spawn("wrangler", args, {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],

@@ -13,9 +13,13 @@ import type { ErasePayloadDeps } from "./event/erase-payload.ts";
 import type { EventTypeDeps } from "./event-type/deps.ts";
 import type { ReadEventDeps } from "./event/read-event.ts";
 import type { FindDeps } from "./find/find.ts";
+import type { ExportAttemptsDeps } from "./export/export-attempts.ts";
+import type { ExportDeliveriesDeps } from "./export/export-deliveries.ts";
+import type { ExportEventsDeps } from "./export/export-events.ts";
 import type { FindSourcePlaceDeps } from "./publish/find-source-place.ts";
 import type { PublishDeps } from "./publish/publish-events.ts";
 import type { PublishLimitDeps } from "./publish/publish-limit.ts";
+import type { NotePublishedDeps } from "./metrics/note-published.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
@@ -70,4 +74,8 @@ export type ShardDeps = AuthenticateDeps &
   ReportLatencyDeps &
   ReportSchemaVersionsDeps &
   ReportAttemptsDeps &
-  ReportFiltersDeps;
+  ReportFiltersDeps &
+  NotePublishedDeps &
+  ExportEventsDeps &
+  ExportDeliveriesDeps &
+  ExportAttemptsDeps;

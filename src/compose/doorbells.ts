@@ -119,7 +119,7 @@ export function reportsUntil(env: Env, shard: string): Promise<number> {
   return within(OBJECT_LIMIT_MS, watchdog(env, shard).reportsUntil());
 }
 
-function watchdog(env: Env, shard: string) {
+export function watchdog(env: Env, shard: string) {
   return env.WATCHDOG.getByName(`watchdog:${shard}`);
 }
 

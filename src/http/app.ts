@@ -20,6 +20,8 @@ import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { reportRoutes } from "./routes/reports.ts";
 import { findRoutes } from "./routes/find.ts";
+import { exportRoutes } from "./routes/export.ts";
+import { metricsRoutes, type MetricsOptions } from "./routes/metrics.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
@@ -27,7 +29,7 @@ import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookKeyRoutes } from "./routes/webhook-keys.ts";
 import { unknownRoute } from "./unknown-route.ts";
 
-export interface AppOptions extends PublishOptions {
+export interface AppOptions extends PublishOptions, MetricsOptions {
   createRequestId(): string;
   /** Milliseconds since 1970 UTC. */
   now(): number;
@@ -51,6 +53,7 @@ export function createApp(options: AppOptions) {
   app.use(logRequest(options.now));
   app.use(boundUrl);
   app.get("/health", (c) => c.json({ status: "ok" }));
+  app.route("/metrics", metricsRoutes(options));
   app.route("/", docsRoutes);
   const withCentral: MiddlewareHandler<HttpContext> = async (c, next) => {
     c.set("central", options.composeCentral(c.env, c.executionCtx as ExecutionContext));
@@ -68,6 +71,7 @@ export function createApp(options: AppOptions) {
     ["/v1/deliveries", deliveryRoutes, requirePrincipal(options)],
     ["/v1/reports", reportRoutes, requirePrincipal(options)],
     ["/v1/find", findRoutes, requirePrincipal(options)],
+    ["/v1/export", exportRoutes, requirePrincipal(options)],
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { restsUntil } from "../app/lane/drain.ts";
 import { createLaneState, type LaneDeps, type LaneState } from "../app/lane/lane-state.ts";
 import { pump } from "../app/lane/pump.ts";
-import { composeLane } from "../compose.ts";
+import { composeLane, handOverFromObject } from "../compose.ts";
 
 /** Waits shorter than this are a timer's: an alarm costs a row, and the dead-man alarm stands behind the timer. */
 const MAX_TIMER_MS = 2_000;
@@ -15,12 +15,14 @@ const LOST_MS = 60_000;
  */
 export class EndpointLane extends DurableObject<Env> {
   readonly #deps: LaneDeps;
+  readonly #shard: string;
   readonly #state: LaneState;
   #timer: number | null = null;
 
   constructor(context: DurableObjectState, env: Env) {
     super(context, env);
     const [, shard, tenantId, endpointId, generation] = context.id.name!.split(":");
+    this.#shard = shard!;
     this.#deps = composeLane(env, context, shard!, () => this.#pump());
     this.#state = createLaneState(
       { tenantId: tenantId!, endpointId: endpointId!, generation: Number(generation) },
@@ -47,6 +49,7 @@ export class EndpointLane extends DurableObject<Env> {
   async #pump(isRung = false): Promise<void> {
     const wakeAt = await pump(this.#deps, this.#state, isRung);
     clearTimeout(this.#timer);
+    this.ctx.waitUntil(handOverFromObject(this.env, this.#shard, this.#state.running.size === 0));
     if (wakeAt === null) return;
     const waitMs = wakeAt - Date.now();
     if (waitMs < MAX_TIMER_MS) this.#timer = setTimeout(() => void this.#pump(), Math.max(waitMs, 1));

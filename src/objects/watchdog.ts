@@ -1,16 +1,26 @@
 import { DurableObject } from "cloudflare:workers";
 import { createWatchState, tick, type WatchState } from "../app/watch/tick.ts";
-import { composeWatch } from "../compose.ts";
+import { createCountKeeper, type KeptCounts } from "../app/metrics/keep-counts.ts";
+import { composeWatch, isCounting, keepOwn } from "../compose.ts";
+import type { CountBatch } from "../core/counts.ts";
 import { logFault } from "../log-fault.ts";
 
 const REPORTS_UNTIL = "reports-until";
+const COUNTS = "counts";
 
 /**
- * One a shard, named `watchdog:<shard>`. What it looks after are rows; on disk it holds its alarm and until when it must
- * wait for reports, and forgetting its memory costs doubled doorbells.
+ * One a shard, named `watchdog:<shard>`. What it looks after are rows; on disk it holds its alarm, until when it must
+ * wait for reports, and what all isolates have counted; forgetting its memory costs doubled doorbells.
  */
 export class Watchdog extends DurableObject<Env> {
   #state: WatchState | null = null;
+  readonly #counts = createCountKeeper({
+    now: () => Date.now(),
+    read: () => this.ctx.storage.get<KeptCounts>(COUNTS),
+    write: (kept) => this.ctx.storage.put(COUNTS, kept),
+    later: (delayMs, work) => void setTimeout(work, delayMs),
+    logFault,
+  });
 
   /** Sees to it that there is a tick no later than after `delayMs`. */
   async arm(delayMs: number): Promise<void> {
@@ -32,6 +42,15 @@ export class Watchdog extends DurableObject<Env> {
     return (await this.ctx.storage.get<number>(REPORTS_UNTIL)) ?? 0;
   }
 
+  /** Adds what an isolate has counted and is not in yet. Answers up to which of its batches all is on disk. */
+  takeCounts(isolateId: string, batches: CountBatch[], comesAgain = false): Promise<number> {
+    return this.#counts.take(isolateId, batches, comesAgain);
+  }
+
+  readCounts(): Promise<Pick<KeptCounts, "totals" | "tickedAt">> {
+    return this.#counts.read();
+  }
+
   /** Never throws: an alarm that throws six times is dropped for good. */
   override async alarm(): Promise<void> {
     const shard = this.ctx.id.name!.slice("watchdog:".length);
@@ -40,9 +59,19 @@ export class Watchdog extends DurableObject<Env> {
       this.#state ??= createWatchState(Date.now());
       const deps = { ...composeWatch(this.env, this.ctx, shard), reportsUntil: () => this.reportsUntil() };
       nextAt = await tick(deps, this.#state);
+      if (isCounting(this.env)) await this.#noteTick(shard);
     } catch (error) {
       logFault("watchdog", error);
     }
     if (nextAt !== null) await this.arm(Math.max(nextAt - Date.now(), 1));
+  }
+
+  async #noteTick(shard: string): Promise<void> {
+    try {
+      await keepOwn(shard, this.#counts);
+      await this.#counts.ticked();
+    } catch (error) {
+      logFault("watchdog: keep counts", error);
+    }
   }
 }

@@ -135,7 +135,7 @@ test("a command that nobody has thought of fails", async () => {
 });
 
 test("blocks are in languages whose tests look at them", () => {
-  const known = ["sh", "json", "sql", "http", "mermaid", "toml", "js", "python", "go", "java", "php"];
+  const known = ["sh", "json", "sql", "http", "mermaid", "toml", "yaml", "js", "python", "go", "java", "php"];
   const others = pages.flatMap(({ path, blocks }) =>
     blocks.filter(({ language }) => !known.includes(language)).map(({ line }) => `${path}:${line}`),
   );

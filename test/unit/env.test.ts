@@ -74,6 +74,8 @@ describe("bad settings", () => {
   test.each([
     ["OPERATOR_TOKEN", 1_234_567_890_123_456],
     ["OPERATOR_TOKEN", "t".repeat(1_025)],
+    ["METRICS_TOKEN", ""],
+    ["METRICS_TOKEN", "fifteen-letters"],
     ["SECRETS_KEY", KEY],
     ["SECRETS_KEY", "k1:notbase64notbase64"],
     ["SECRETS_KEY", `k1:${KEY.slice(0, 40)}`],

@@ -17,6 +17,8 @@ export interface AttemptLine {
   latency_ms: number | null;
   next: "succeeded" | "dead_letter" | "retry";
   final_outcome: string | null;
+  /** Of a first attempt: milliseconds from when only a free worker was missing; null where that says nothing of us. */
+  lag_ms: number | null;
   /** Milliseconds from the end of this attempt to the next. */
   retry_in_ms: number | null;
 }
@@ -35,6 +37,13 @@ export function attemptLine(report: AttemptReport, outcome: AttemptOutcome, step
     latency_ms: report.wire.kind === "abandoned" ? null : Math.max(0, respondedAt - requestedAt),
     next: step.next,
     final_outcome: step.next === "succeeded" ? "delivered" : step.next === "dead_letter" ? step.finalOutcome : null,
+    lag_ms: lagMs(report),
     retry_in_ms: step.next === "retry" ? Math.max(0, step.nextAttemptAtMs - respondedAt) : null,
   };
+}
+
+/** A test send waits for nothing; an abandoned attempt may yet be recorded as what it was. */
+function lagMs({ attemptNumber, isLast, wire, requestedAt, scheduledAt }: AttemptReport): number | null {
+  const tells = attemptNumber === 1 && !isLast && wire.kind !== "abandoned";
+  return tells ? Math.max(0, requestedAt - scheduledAt) : null;
 }

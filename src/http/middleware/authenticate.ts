@@ -95,8 +95,12 @@ async function tenantIdOfNewKey(c: Context<HttpContext>): Promise<unknown> {
   return (body as { tenant_id?: unknown } | null)?.tenant_id;
 }
 
+function isOperator(options: AuthOptions, c: Context<HttpContext>, token: string): Promise<boolean> {
+  return isSameToken(token, options.operatorToken(c.env));
+}
+
 /** Compares hashes, so that the time it takes says nothing about the token. */
-async function isOperator(options: AuthOptions, c: Context<HttpContext>, token: string): Promise<boolean> {
-  const [given, expected] = await Promise.all([hashKey(token), hashKey(options.operatorToken(c.env))]);
+export async function isSameToken(token: string, expectedToken: string): Promise<boolean> {
+  const [given, expected] = await Promise.all([hashKey(token), hashKey(expectedToken)]);
   return given.reduce((difference, byte, i) => difference | (byte ^ expected[i]!), 0) === 0;
 }

@@ -54,7 +54,7 @@ export interface OpenApiDocument {
 }
 
 /** Which scopes of keys may call; the lists are what the document names under `security`. */
-const SCOPES: Record<Exclude<Access, "anyone" | "operator">, string[]> = {
+const SCOPES: Record<Exclude<Access, "anyone" | "metrics" | "operator">, string[]> = {
   publish: ["publish", "admin"],
   read: ["read", "admin"],
   admin: ["admin"],
@@ -108,6 +108,11 @@ function build(operations: readonly Operation[]): OpenApiDocument {
           scheme: "bearer",
           description: "The relay's `OPERATOR_TOKEN`. It acts for the tenant that `X-Tenant-Id` names.",
         },
+        metricsToken: {
+          type: "http",
+          scheme: "bearer",
+          description: "The relay's `METRICS_TOKEN`, where it has one.",
+        },
         sourceSignature: {
           type: "apiKey",
           in: "header",
@@ -157,6 +162,7 @@ function needsBody(body: Content[]): boolean {
 
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === "anyone") return [];
+  if (access === "metrics") return [{ metricsToken: [] }];
   if (access === "operator") return [{ operatorToken: [] }];
   const byToken: Record<string, string[]>[] = [{ apiKey: SCOPES[access] }, { operatorToken: [] }];
   return access === "publish" ? [...byToken, { sourceSignature: [] }] : byToken;
@@ -169,7 +175,8 @@ function parametersOf({ id, path, query, queryExample, access, takesIdempotencyK
     const description = FIELDS[key === "name" ? "type" : key]!;
     parameters.push({ name: key, in: "path", required: true, description, schema: { type: "string" } });
   }
-  if (access !== "anyone" && access !== "operator") parameters.push({ $ref: "#/components/parameters/tenant" });
+  if (access !== "anyone" && access !== "metrics" && access !== "operator")
+    parameters.push({ $ref: "#/components/parameters/tenant" });
   if (takesIdempotencyKey) parameters.push({ $ref: "#/components/parameters/idempotencyKey" });
   if (!query) return parameters;
   const { properties = {}, required = [] } = schemaOf(query, "input", id);

@@ -4,9 +4,9 @@ import { REQUESTS } from "./registries.ts";
 
 /**
  * Who may call. `anyone` needs no token. The operator's token does all that an admin key does, for the tenant it names, and
- * alone what is `operator`.
+ * alone what is `operator`; `metrics` has a token of its own.
  */
-export type Access = "anyone" | "publish" | "read" | "admin" | "operator";
+export type Access = "anyone" | "metrics" | "publish" | "read" | "admin" | "operator";
 
 /** A body or an answer: what it may be called, and its form. Bytes have no schema. */
 export interface Content {
@@ -64,6 +64,9 @@ export function problemsOf(operation: Operation): ProblemCode[] {
   const codes = new Set<ProblemCode>(operation.problems);
   codes.add("uri_too_long");
   if (access === "anyone") return [...codes];
+  if (access === "metrics") {
+    return [...codes, "unauthorized", "not_found", "validation_failed", "duplicate_field", "internal_error"];
+  }
   // 422 also for a query parameter that is unknown or given twice; 404 also for a tenant named in X-Tenant-Id.
   const always: ProblemCode[] = ["unauthorized", "forbidden", "validation_failed", "duplicate_field", "loop_detected"];
   for (const code of [...always, "internal_error", "unavailable"] as const) codes.add(code);

@@ -6,6 +6,7 @@ import { eventOperations } from "./operations/events.ts";
 import { eventTypeOperations } from "./operations/event-types.ts";
 import { reportOperations } from "./operations/reports.ts";
 import { findOperations } from "./operations/find.ts";
+import { exportOperations } from "./operations/export.ts";
 import { serviceOperations } from "./operations/service.ts";
 import { sourceOperations } from "./operations/sources.ts";
 import { subscriptionOperations } from "./operations/subscriptions.ts";
@@ -17,6 +18,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...deliveryOperations,
   ...reportOperations,
   ...findOperations,
+  ...exportOperations,
   ...endpointOperations,
   ...subscriptionOperations,
   ...eventTypeOperations,

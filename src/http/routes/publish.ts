@@ -1,5 +1,6 @@
 import { Hono, type Context } from "hono";
 import { AppError, invalidField } from "../../app/app-error.ts";
+import { notingPublished } from "../../app/metrics/note-published.ts";
 import { publishEvents } from "../../app/publish/publish-events.ts";
 import type { PublishItem } from "../../app/publish/publish-input.ts";
 import { parseIdempotencyKeyHeader } from "../../core/grammar.ts";
@@ -64,7 +65,10 @@ export function publishRoutes(options: PublishOptions) {
       // A batch that cannot be read is refused as a whole, by the same road.
       if (items instanceof AppError) return publishOne(options, c, caller, items);
       const region = options.relayRegion(c.env, c.req.raw as Request);
-      const results = await publishEvents(caller.deps, caller.publisher, items, region, readHops(c));
+      const hops = readHops(c);
+      const results = await notingPublished(caller.deps, items.length, () =>
+        publishEvents(caller.deps, caller.publisher, items, region, hops),
+      );
       return c.json({ results: results.map((result) => presentBatchResult(result, c.var.requestId)) }, 202);
     });
 }
@@ -87,7 +91,7 @@ async function publishOne(
 ) {
   const region = options.relayRegion(c.env, c.req.raw as Request);
   const hops = item instanceof AppError ? 0 : readHops(c);
-  const [result] = await publishEvents(deps, publisher, [item], region, hops);
+  const [result] = await notingPublished(deps, 1, () => publishEvents(deps, publisher, [item], region, hops));
   if (result instanceof AppError) throw result;
   return c.json(presentAccepted(result!), acceptedStatus(result!));
 }

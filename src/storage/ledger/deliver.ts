@@ -105,12 +105,15 @@ export function createDeliverLedger(db: D1Database) {
       );
     },
 
-    /** Ends deliveries for which no request will be made any more. Only `pending` ones: an attempt in flight ends itself. */
+    /**
+     * Ends deliveries for which no request will be made any more. Only `pending` ones: an attempt in flight ends itself. Says of
+     * each whether it has ended by this.
+     */
     async endDeliveries(
       ends: (TenantDeliveryRef & { status: "failed" | "expired" | "cancelled"; finalOutcome: string })[],
       now: number,
-    ): Promise<void> {
-      await db.batch(
+    ): Promise<boolean[]> {
+      const results = await db.batch(
         ends.map(({ tenantId, eventId, endpointId, replayNo, status, finalOutcome }) =>
           db
             .prepare(
@@ -121,6 +124,7 @@ export function createDeliverLedger(db: D1Database) {
             .bind(tenantId, eventId, endpointId, replayNo, status, finalOutcome, now),
         ),
       );
+      return results.map(({ meta }) => meta.changes > 0);
     },
   };
 }

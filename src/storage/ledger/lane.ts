@@ -155,13 +155,13 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
 
     /**
      * Ends a pending head that will not be attempted any more, by what its endpoint said: not when it says something else by
-     * now. Blocks its lane where the endpoint asks for it.
+     * now. Blocks its lane where the endpoint asks for it. Says whether it has ended by this.
      */
     async endHead(
       ref: TenantDeliveryRef & { endpoint: { revision: number } },
       end: { status: "failed" | "expired" | "dead_letter"; finalOutcome: string },
       now: number,
-    ): Promise<void> {
+    ): Promise<boolean> {
       const key = [ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo];
       const death = { finalOutcome: end.finalOutcome, at: now, attempt: null };
       const results = await db.batch([
@@ -177,6 +177,7 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
         blockLane(db, ref, now),
       ]);
       ringFor(bell, results);
+      return results.at(-2)!.meta.changes > 0;
     },
   };
 }

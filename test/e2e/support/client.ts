@@ -31,7 +31,7 @@ export function createClient(url: string, token: string | null): Client {
       ...(body !== undefined && { body: isRaw ? (body as BodyInit) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = text !== "" && (response.headers.get("Content-Type")?.includes("json") ?? false);
+    const isJson = text !== "" && /[/+]json/.test(response.headers.get("Content-Type") ?? "");
     return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
   };
   return { call, get: (path) => call("GET", path), post: (path, body, headers) => call("POST", path, body, headers) };

@@ -268,6 +268,7 @@ describe("the log", () => {
         error_class: null,
         status_code: 204,
         latency_ms,
+        lag_ms: report.requestedAt - report.scheduledAt,
         next: "succeeded",
         ...none,
         final_outcome: "delivered",
@@ -280,6 +281,7 @@ describe("the log", () => {
         error_class: "http_4xx",
         status_code: 422,
         latency_ms,
+        lag_ms: report.requestedAt - report.scheduledAt,
         next: "dead_letter",
         ...none,
         final_outcome: "rejected",
@@ -293,9 +295,12 @@ describe("the log", () => {
       final_outcome: null,
     });
     expect(retry!.retry_in_ms).toBeGreaterThan(0);
+    // The wait for a retry is the policy's, and a test waits for nothing.
+    expect((await record({ wire: answered(503), attemptNumber: 2 })).lines).toMatchObject([{ lag_ms: null }]);
+    expect((await record({ wire: answered(503), isLast: true })).lines).toMatchObject([{ lag_ms: null }]);
     // How long a lease was says nothing of the receiver.
     expect((await record({ wire: { kind: "abandoned" } })).lines).toMatchObject([
-      { error_class: "abandoned", latency_ms: null },
+      { error_class: "abandoned", latency_ms: null, lag_ms: null },
     ]);
   });
 

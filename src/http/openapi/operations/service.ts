@@ -8,7 +8,7 @@ const CACHED = "For how long it may be kept, by anybody: five minutes.";
 
 const Health = z.object({ status: z.literal("ok") }).register(ANSWERS, { id: "Health" });
 
-/** What needs no token. */
+/** What needs no token of a tenant's or the operator's. */
 export const serviceOperations: Operation[] = [
   {
     id: "getHealth",
@@ -29,6 +29,18 @@ export const serviceOperations: Operation[] = [
     access: "anyone",
     answers: { 200: { ...answer("Its keys.", WebhookKeysAnswer), headers: { "Cache-Control": CACHED } } },
     problems: ["not_found", "validation_failed", "duplicate_field", "internal_error", "unavailable"],
+  },
+  {
+    id: "getMetrics",
+    method: "get",
+    path: "/metrics",
+    tag: "Service",
+    summary: "Read how the relay does, for Prometheus",
+    description: "Counted over all isolates and shards. There is no such route where `METRICS_TOKEN` is not set.",
+    access: "metrics",
+    answers: {
+      200: { description: "Prometheus' text format, version 0.0.4.", content: [{ type: "text/plain" }] },
+    },
   },
   {
     id: "getOpenApi",

@@ -35,7 +35,7 @@ export const RULES: Rule[] = [
   coveredBy(/^npm run check$/, ".ci/run", "npm run check"),
   coveredBy(/^npm install standardwebhooks$/, "test/e2e/docs-receiving.test.ts", "verify-with-library.mjs"),
 
-  { command: /^npm start$/, run: (session) => session.startRelay() },
+  { command: /^(METRICS_TOKEN=\S+ )?npm start$/, run: (session, command) => session.startRelay(command) },
   { command: /^npm run seed$/, run: (session) => session.seed() },
   { command: /^npm run demo$/, run: shell },
   // Its port is taken from wrangler's own default, where something else may be.

@@ -12,7 +12,8 @@ export interface Session {
   reader: Reader;
   /** What the pages know as port 9000. */
   receiverPort: number;
-  startRelay(): Promise<void>;
+  /** As the page says; a relay that runs already stays as it is. */
+  startRelay(command?: string): Promise<void>;
   /** Makes a key be at hand. */
   seed(): Promise<void>;
   /** Runs a receiver on that port, instead of one that a page before has started. */
@@ -58,8 +59,8 @@ export async function createSession(): Promise<Session> {
   const session: Session = {
     reader,
     receiverPort,
-    async startRelay() {
-      relay ??= await reader.start("npm start", new RegExp(`Hooklane ready on http://localhost:${reader.port}`));
+    async startRelay(command = "npm start") {
+      relay ??= await reader.start(command, new RegExp(`Hooklane ready on http://localhost:${reader.port}`));
     },
     async seed() {
       await session.startRelay();

@@ -4,6 +4,9 @@ const SHAPES = [
   /^hlk_\S+$/,
   /^whsec_\S+$/,
   /^v1,\S+$/,
+  // A cursor.
+  /^Wy[\w-]+$/,
+  /^[0-9a-f-]{36}\.[0-9a-z]{8}\.(queue|lane|test)$/,
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
   /^\d+$/,
   /^[0-9a-f]{32,}$/,
