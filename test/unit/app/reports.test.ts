@@ -4,7 +4,7 @@ import { reportFilters } from "../../../src/app/report/filters.ts";
 import { reportLatency } from "../../../src/app/report/latency.ts";
 import { reportSchemaVersions } from "../../../src/app/report/schema-versions.ts";
 import type { Principal } from "../../../src/app/principal.ts";
-import type { AskingSubscription } from "../../../src/core/version-report.ts";
+import type { AskingSubscription } from "../../../src/core/version-rows.ts";
 
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3_600_000;
