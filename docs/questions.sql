@@ -90,16 +90,21 @@ with
     select source_id, measure, ms, sum(n) over (partition by source_id, measure order by ms) as upto,
       sum(n) over (partition by source_id, measure) as n
     from counted),
-  arrived as (
-    select source_id, count(*) as deliveries, count(delivered_at) as delivered,
-      count(distinct iif(delivered_at is null, id, null)) as undelivered_events
-    from timed group by 1)
+  arrived as (select source_id, count(*) as deliveries, count(delivered_at) as delivered from timed group by 1),
+  -- Of an event that is not dispatched, deliveries are missing yet.
+  undelivered as (
+    select source_id, count(*) as events from (
+      select source_id, id from timed where delivered_at is null
+      union select source_id, id from relayed where dispatched_at is null)
+    group by 1)
 select s.name as source_name, r.measure, max(r.n) as n, min(iif(upto >= (n * 50 + 99) / 100, ms, null)) as p50,
   min(iif(upto >= (n * 95 + 99) / 100, ms, null)) as p95, min(iif(upto >= (n * 99 + 99) / 100, ms, null)) as p99,
-  arrived.deliveries, arrived.delivered, arrived.undelivered_events
+  coalesce(arrived.deliveries, 0) as deliveries, coalesce(arrived.delivered, 0) as delivered,
+  coalesce(undelivered.events, 0) as undelivered_events
 from ranked r
 cross join source s on s.tenant_id = (select tenant_id from input) and s.id = r.source_id
 left join arrived on arrived.source_id = r.source_id
+left join undelivered on undelivered.source_id = r.source_id
 group by r.source_id, r.measure order by 1, 2;
 
 -- 4. Which subscriptions get payload version 3 today, pinned or not, and what did they receive lately?

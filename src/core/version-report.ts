@@ -1,72 +1,24 @@
-import { chooseVersion, isBetter, type VersionChoice, type VersionFault } from "./choose-version.ts";
 import { compilePattern } from "./event-type.ts";
-
-/** A version of a type as it is registered. */
-export interface KnownVersion {
-  name: string;
-  requiredScope: string | null;
-  schemaVersion: number;
-  /** Ms since 1970 UTC. */
-  retiredAt: number | null;
-}
-
-/** Recent events of one type that carry the same versions. */
-export interface RecentEvents {
-  type: string;
-  versions: number[];
-  count: number;
-  /** The newest of them was relayed then. */
-  lastAt: number;
-  /** Its id, which tells the newest of all. */
-  lastId: string;
-}
-
-/** A living, enabled subscription of a living endpoint. */
-export interface AskingSubscription {
-  id: string;
-  endpointId: string;
-  /** Since when nothing is sent there, though it matches; null while it is enabled. */
-  endpointDisabledAt: number | null;
-  eventTypePattern: string;
-  isFiltered: boolean;
-  entitlementScope: string[];
-  /** The version it is pinned to; null for the newest. */
-  schemaVersion: number | null;
-}
-
-/** What one subscription gets of one type. */
-export interface SubscriptionVersion {
-  subscription: AskingSubscription;
-  /** What told: its pin, the newest recent event of the type, or what is registered of it. Null where nothing does. */
-  decidedBy: "pin" | "recent_event" | "registered" | null;
-  /** Why it does not get the version that it asks for; null where it does. */
-  withheld: VersionFault | "other_subscription" | null;
-}
-
-/** A version of a type, and who asks for it. */
-export interface VersionRow {
-  /** Null of subscriptions that match no type that is known. */
-  eventType: string | null;
-  /** Null where nothing says which they get. */
-  schemaVersion: number | null;
-  isRegistered: boolean;
-  retiredAt: number | null;
-  /** Recent events that carry it. */
-  events: number;
-  lastEventAt: number | null;
-  /** Oldest first. */
-  subscriptions: SubscriptionVersion[];
-}
+import {
+  reportType,
+  type AskingSubscription,
+  type KnownVersion,
+  type RecentEvents,
+  type VersionRow,
+} from "./version-rows.ts";
 
 export interface VersionReport {
   /** Types by name, versions lowest first; what matches no known type last. */
   rows: VersionRow[];
-  /** How many types are known. */
+  /** How many types are known, and how many of them this is about: those with most recent events. */
   types: number;
+  typesLookedAt: number;
 }
 
-/** Each is matched against every wildcard. Those with most recent events come first. */
+/** Each is matched against every pattern with a wildcard. */
 export const MAX_REPORTED_TYPES = 500;
+/** Types and who matches them, after which no further type is looked at. */
+export const MAX_REPORTED_PAIRS = 100_000;
 
 /**
  * Which versions there are of which types, and which subscriptions get them today. A type is known when it is registered, has
@@ -88,9 +40,12 @@ export function reportVersions(
     ({ eventTypePattern }) => eventTypePattern,
   );
   const place = new Map(subscriptions.map(({ id }, i) => [id, i]));
-  const wildcards = subscriptions
-    .filter(isWildcard)
-    .map((subscription) => ({ subscription, matches: compilePattern(subscription.eventTypePattern) }));
+  const wildcards = subscriptions.filter(isWildcard);
+  // Many subscriptions have few patterns: each is tried once on a type.
+  const patterns = [...Map.groupBy(wildcards, ({ eventTypePattern }) => eventTypePattern)].map(([pattern, of]) => ({
+    matches: compilePattern(pattern),
+    of,
+  }));
   const countOf = (type: string) => (recentOf.get(type) ?? []).reduce((sum, { count }) => sum + count, 0);
   const known =
     only.eventType === null
@@ -100,121 +55,32 @@ export function reportVersions(
     .map((type) => ({ type, count: countOf(type) }))
     .toSorted((a, b) => b.count - a.count || compareText(a.type, b.type))
     .slice(0, MAX_REPORTED_TYPES)
-    .map(({ type }) => type)
-    .toSorted(compareText);
-  const matched = new Set<string>();
-  const rows = types.flatMap((type) => {
+    .map(({ type }) => type);
+  const matched = new Map<string, AskingSubscription[]>();
+  let pairs = 0;
+  for (const type of types) {
+    if (pairs > MAX_REPORTED_PAIRS) break;
     const asking = [
       ...(exactOf.get(type) ?? []),
-      ...wildcards.flatMap(({ subscription, matches }) => (matches(type) ? [subscription] : [])),
+      ...patterns.flatMap(({ matches, of }) => (matches(type) ? of : [])),
     ].toSorted((a, b) => place.get(a.id)! - place.get(b.id)!);
-    for (const { id } of asking) matched.add(id);
-    return reportType(type, registeredOf.get(type) ?? [], recentOf.get(type) ?? [], asking);
-  });
+    matched.set(type, asking);
+    pairs += asking.length;
+  }
+  const rows = [...matched]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .flatMap(([type, asking]) => reportType(type, registeredOf.get(type) ?? [], recentOf.get(type) ?? [], asking));
+  // Where types were left out nobody knows who matches none.
+  const seen = new Set([...matched.values()].flat());
   const unmatched =
-    only.eventType === null
-      ? wildcards.map(({ subscription }) => subscription).filter(({ id }) => !matched.has(id))
-      : [];
+    only.eventType === null && matched.size === known.length ? wildcards.filter((one) => !seen.has(one)) : [];
   return {
     rows: [...rows, ...reportUnmatched(unmatched)].filter(
       ({ schemaVersion }) => only.schemaVersion === null || schemaVersion === only.schemaVersion,
     ),
     types: known.length,
+    typesLookedAt: matched.size,
   };
-}
-
-function reportType(
-  type: string,
-  registered: KnownVersion[],
-  recent: RecentEvents[],
-  asking: AskingSubscription[],
-): VersionRow[] {
-  const requiredScope = registered[0]?.requiredScope ?? null;
-  const retired = new Map(registered.map(({ schemaVersion, retiredAt }) => [schemaVersion, retiredAt]));
-  const isRetired = (version: number) => (retired.get(version) ?? null) !== null;
-  const newest = recent.reduce<RecentEvents | null>((last, of) => (last && last.lastId > of.lastId ? last : of), null);
-  const candidates = asking
-    .filter(({ entitlementScope }) => requiredScope === null || entitlementScope.includes(requiredScope))
-    .map((subscription) => ({
-      subscription,
-      ...decide(subscription.schemaVersion, newest, [...retired.keys()], isRetired),
-    }));
-  const best = bestUnfiltered(candidates);
-  const decided = candidates.map(({ subscription, decidedBy, choice }, age) => {
-    const winner = best.get(subscription.endpointId);
-    const isPassedOver = winner !== undefined && choice !== null && isBeaten({ choice, age }, winner);
-    return {
-      version: choice?.schemaVersion ?? null,
-      row: {
-        subscription,
-        decidedBy,
-        withheld: choice?.versionFault ?? (isPassedOver ? ("other_subscription" as const) : null),
-      },
-    };
-  });
-  const versions = new Set<number | null>([
-    ...retired.keys(),
-    ...recent.flatMap((of) => of.versions),
-    ...decided.map(({ version }) => version),
-  ]);
-  return [...versions]
-    .toSorted((a, b) => (a ?? Infinity) - (b ?? Infinity))
-    .map((schemaVersion) => {
-      const carrying = recent.filter((of) => schemaVersion !== null && of.versions.includes(schemaVersion));
-      return {
-        eventType: type,
-        schemaVersion,
-        isRegistered: schemaVersion !== null && retired.has(schemaVersion),
-        retiredAt: (schemaVersion !== null && retired.get(schemaVersion)) || null,
-        events: carrying.reduce((sum, { count }) => sum + count, 0),
-        lastEventAt: carrying.length === 0 ? null : Math.max(...carrying.map(({ lastAt }) => lastAt)),
-        subscriptions: decided.filter(({ version }) => version === schemaVersion).map(({ row }) => row),
-      };
-    });
-}
-
-interface Decided {
-  decidedBy: SubscriptionVersion["decidedBy"];
-  choice: VersionChoice | null;
-}
-
-/** Without a recent event a pin is taken at its word: nothing says that it would not be had. */
-function decide(
-  pin: number | null,
-  newest: RecentEvents | null,
-  registered: number[],
-  isRetired: (version: number) => boolean,
-): Decided {
-  if (pin !== null) {
-    return { decidedBy: "pin", choice: chooseVersion(pin, { versions: newest?.versions ?? [pin], isRetired }) };
-  }
-  if (newest)
-    return { decidedBy: "recent_event", choice: chooseVersion(null, { versions: newest.versions, isRetired }) };
-  if (registered.length === 0) return { decidedBy: null, choice: null };
-  return { decidedBy: "registered", choice: chooseVersion(null, { versions: registered, isRetired }) };
-}
-
-interface Candidate {
-  choice: VersionChoice;
-  /** Its place among those that match, oldest first. */
-  age: number;
-}
-
-/** Of each endpoint the subscription that wins over all others that take every event. */
-function bestUnfiltered(candidates: { subscription: AskingSubscription; choice: VersionChoice | null }[]) {
-  const best = new Map<string, Candidate>();
-  for (const [age, { subscription, choice }] of candidates.entries()) {
-    if (subscription.isFiltered || choice === null) continue;
-    const older = best.get(subscription.endpointId);
-    if (!older || isBetter(choice, older.choice)) best.set(subscription.endpointId, { choice, age });
-  }
-  return best;
-}
-
-/** Whether the endpoint gets, of every event of the type, what the winner asks for rather than this: as `chooseAll` of a publish. */
-function isBeaten(one: Candidate, winner: Candidate): boolean {
-  if (one.age === winner.age) return false;
-  return winner.age < one.age ? !isBetter(one.choice, winner.choice) : isBetter(winner.choice, one.choice);
 }
 
 function reportUnmatched(subscriptions: AskingSubscription[]): VersionRow[] {

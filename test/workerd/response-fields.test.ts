@@ -31,11 +31,11 @@ const FIELDS = {
     "skipped skipped_count source_id type variants",
   delivery:
     "attempt_count attempts created_at endpoint_id event_id expires_at filter_match_ms filter_match_steps final_outcome id " +
-    "idempotency_key last_attempt_at last_error_class last_status_code next_attempt_at relay_region replay_of replayed_as " +
+    "idempotency_key last_answer_run last_attempt_at last_error_class last_status_code next_attempt_at relay_region replay_of replayed_as " +
     "retry_policy scheduled_at schema_version status subscription_id terminal_at",
   attempt:
     "attempt_number delivery_id endpoint_revision error_class id latency_ms outcome_class partner_request_id relay_region " +
-    "requested_at responded_at response_body_sha256 response_headers_json signing_secret_ids status_code worker_id",
+    "requested_at responded_at response_body_sha256 response_headers_json same_answer_run signing_secret_ids status_code worker_id",
   lane: "depth heads mode quarantined_at state",
   eventType: "created_at name required_scope versions",
   eventTypeVersion: "created_at json_schema retired_at schema_version",

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { HOUR_MS, reportWindow, type Report } from "../../core/report.ts";
-import {
-  reportVersions,
-  type AskingSubscription,
-  type KnownVersion,
-  type RecentEvents,
-  type SubscriptionVersion,
-  type VersionRow,
-} from "../../core/version-report.ts";
+import { reportVersions } from "../../core/version-report.ts";
+import type {
+  AskingSubscription,
+  KnownVersion,
+  RecentEvents,
+  SubscriptionVersion,
+  VersionRow,
+} from "../../core/version-rows.ts";
 import { SchemaVersion } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
@@ -78,7 +78,7 @@ export async function reportSchemaVersions(
   deps: ReportSchemaVersionsDeps,
   principal: Principal,
   query: unknown,
-): Promise<Report<ReportedVersion> & { groups: number; types: number }> {
+): Promise<Report<ReportedVersion> & { groups: number; types: number; typesLookedAt: number }> {
   requireReader(principal);
   const { window: lengthMs = HOUR_MS, ...asked } = parseInput(SchemaVersionsInput, query);
   const { tenantId } = principal;
@@ -86,7 +86,7 @@ export async function reportSchemaVersions(
   const window = reportWindow(now, lengthMs);
   const eventType = asked.event_type ?? null;
   const known = await deps.readVersions(tenantId, eventType, window.from, now);
-  const { rows, types } = reportVersions(known.registered, known.recent, known.subscriptions, {
+  const { rows, types, typesLookedAt } = reportVersions(known.registered, known.recent, known.subscriptions, {
     eventType,
     schemaVersion: asked.schema_version ?? null,
   });
@@ -101,7 +101,15 @@ export async function reportSchemaVersions(
     })),
   }));
   const { completeFrom } = known;
-  return { data, groups: rows.length, types, window, completeFrom, complete: completeFrom === window.from };
+  return {
+    data,
+    groups: rows.length,
+    types,
+    typesLookedAt,
+    window,
+    completeFrom,
+    complete: completeFrom === window.from,
+  };
 }
 
 function listSubscriptions(rows: VersionRow[]) {

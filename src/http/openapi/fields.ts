@@ -341,8 +341,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "SchemaVersionsReport.window": "What it is about.",
   "SchemaVersionsReport.data":
     "Types by name, versions lowest first; what subscriptions to no known type ask for last. At most 1,000.",
-  types:
-    "How many types are known: registered, with events in the window, or named whole by a subscription. The 500 with most events are in the report.",
+  types: "How many types are known: registered, with events in the window, or named whole by a subscription.",
+  types_looked_at: "How many of them the report is about: those with most events, at most 500.",
   "VersionGroup.event_type": "Null of subscriptions that match no type that is known.",
   "VersionGroup.schema_version": "Null where nothing says which they get.",
   registered: "Whether this version of the type is.",

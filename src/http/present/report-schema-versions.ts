@@ -41,6 +41,7 @@ const VersionGroupAnswer = z
 export const SchemaVersionsAnswer = reportOf("SchemaVersions", VersionGroupAnswer, {
   groups: z.int(),
   types: z.int(),
+  types_looked_at: z.int(),
 });
 
 export function presentVersionGroup(row: ReportedVersion): z.infer<typeof VersionGroupAnswer> {

@@ -41,8 +41,8 @@ export const reportRoutes = new Hono<HttpContext>()
   })
   .get("/schema-versions", async (c) => {
     const report = await reportSchemaVersions(c.var.deps, c.var.principal, readQuery(c));
-    const { groups, types } = report;
-    return c.json({ ...presentReport(report, presentVersionGroup), groups, types });
+    const { groups, types, typesLookedAt: types_looked_at } = report;
+    return c.json({ ...presentReport(report, presentVersionGroup), groups, types, types_looked_at });
   })
   .get("/attempts", async (c) => {
     const report = await reportAttempts(c.var.deps, c.var.principal, readQuery(c));

@@ -3,13 +3,8 @@ import { expect, test } from "vitest";
 import { createFilterCache } from "../../../src/core/filter/filter-cache.ts";
 import { createMatcher } from "../../../src/core/match.ts";
 import { collectTypes } from "../../../src/core/registered-types.ts";
-import {
-  MAX_REPORTED_TYPES,
-  reportVersions,
-  type AskingSubscription,
-  type KnownVersion,
-  type RecentEvents,
-} from "../../../src/core/version-report.ts";
+import { MAX_REPORTED_PAIRS, MAX_REPORTED_TYPES, reportVersions } from "../../../src/core/version-report.ts";
+import type { AskingSubscription, KnownVersion, RecentEvents } from "../../../src/core/version-rows.ts";
 
 const ALL = { eventType: null, schemaVersion: null };
 
@@ -132,6 +127,7 @@ test("versions say when they were retired, how many recent events carry them, an
   const recent = [events("a.b", [1], { count: 4 }), events("a.b", [1, 2], { count: 2, lastAt: 9, lastId: "evt_9" })];
   expect(reportVersions(known, recent, [], ALL)).toEqual({
     types: 1,
+    typesLookedAt: 1,
     rows: [
       {
         eventType: "a.b",
@@ -155,11 +151,25 @@ test("versions say when they were retired, how many recent events carry them, an
   });
 });
 
-test("of more types than are looked at those with most events are, and how many there are is said", () => {
+test("of more types than are looked at those with most events are, how many is said, and nothing of who matches none", () => {
   const many = Array.from({ length: MAX_REPORTED_TYPES + 20 }, (_, i) => events(`t.${i}`, [1], { count: i + 1 }));
-  const { rows, types } = reportVersions([], many, [], ALL);
-  expect([rows.length, types]).toEqual([MAX_REPORTED_TYPES, MAX_REPORTED_TYPES + 20]);
-  expect(rows.some(({ eventType }) => eventType === "t.19")).toBe(false);
+  // It matches a type that is not looked at.
+  const { rows, types, typesLookedAt } = reportVersions([], many, [asking("*.3", { schemaVersion: 9 })], ALL);
+  expect([rows.length, types, typesLookedAt]).toEqual([
+    MAX_REPORTED_TYPES,
+    MAX_REPORTED_TYPES + 20,
+    MAX_REPORTED_TYPES,
+  ]);
+  expect(rows.some(({ eventType }) => eventType === null || eventType === "t.19")).toBe(false);
+});
+
+test("very many subscriptions to everything leave room for fewer types", () => {
+  const subscriptions = Array.from({ length: 1_000 }, () => asking("*"));
+  const many = Array.from({ length: 300 }, (_, i) => events(`t.${i}`, [1], { count: i + 1 }));
+  const { rows, types, typesLookedAt } = reportVersions([], many, subscriptions, ALL);
+  expect([types, typesLookedAt]).toEqual([300, MAX_REPORTED_PAIRS / 1_000 + 1]);
+  expect(new Set(rows.map(({ eventType }) => eventType)).size).toBe(typesLookedAt);
+  expect(rows.some(({ eventType }) => eventType === "t.299")).toBe(true);
 });
 
 test("it says of the newest event exactly what a publish made of it", () => {

@@ -3,6 +3,7 @@ import { createLatencyReport, MAX_LATENCIES } from "../../../src/storage/ledger/
 import { createApi, createTestTenant } from "../support/api.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 import { explain } from "../support/plan.ts";
+import { createRandom } from "../../support/random.ts";
 import { seed, type SeedAttempt, type SeedDelivery, type SeedEvent } from "./ledger.ts";
 
 const MINUTE_MS = 60_000;
@@ -58,6 +59,9 @@ test("each stretch of the way is measured by itself, exactly, and what has not a
     // Nobody's, and one whose producer's clock is ahead.
     { at: base, occurredAt: base - 500 },
     { at: base, occurredAt: base + 90 },
+    // Of these the first has arrived where it was on record.
+    { at: base, isFanningOut: true, deliveries: [{ attempts: [{ requestedAt: base }] }] },
+    { at: base, isFanningOut: true },
   ];
   await seed(scene, [...delivered, ...others]);
   const sources = await scene.tenant.api.get("/v1/sources");
@@ -66,19 +70,42 @@ test("each stretch of the way is measured by itself, exactly, and what has not a
   expect(Date.parse(rest.window.until) - Date.parse(rest.window.from)).toBe(60 * MINUTE_MS);
   const toDelivered = shuffled.map((n) => 1_000 * n + 5 * n + 7 + (n % 10 === 0 ? 1_000 : 0));
   const expected = {
-    events: 105,
-    undelivered_events: 3,
-    deliveries: 103,
-    delivered: 100,
+    events: 107,
+    undelivered_events: 5,
+    deliveries: 104,
+    delivered: 101,
     open: 2,
-    occurred_to_delivered_ms: percentilesOf(toDelivered),
-    occurred_to_relayed_ms: percentilesOf([...shuffled.map((n) => 1_000 * n), 500, 500, 500, 500, -90]),
-    relayed_to_first_request_ms: percentilesOf([...shuffled.map((n) => 5 * n), 40, 40]),
-    limits_wait_ms: percentilesOf([...shuffled.map((n) => 2 * n), 0, 0]),
-    relay_lag_ms: percentilesOf([...shuffled.map((n) => 3 * n), 40, 40]),
+    occurred_to_delivered_ms: percentilesOf([...toDelivered, 5]),
+    occurred_to_relayed_ms: percentilesOf([...shuffled.map((n) => 1_000 * n), 500, 500, 500, 500, -90, 0, 0]),
+    relayed_to_first_request_ms: percentilesOf([...shuffled.map((n) => 5 * n), 40, 40, 0]),
+    limits_wait_ms: percentilesOf([...shuffled.map((n) => 2 * n), 0, 0, 0]),
+    relay_lag_ms: percentilesOf([...shuffled.map((n) => 3 * n), 40, 40, 0]),
   };
-  expect(expected.occurred_to_delivered_ms).toEqual({ count: 100, p50: 51_257, p95: 95_482, p99: 99_502 });
+  expect(expected.occurred_to_delivered_ms).toEqual({ count: 101, p50: 51_257, p95: 95_482, p99: 99_502 });
   expect(data).toEqual([{ source_id: sources.body.data[0].id, source_name: "orders", endpoint_id: null, ...expected }]);
+});
+
+test("of whatever values in whatever groups, percentiles are those of a sorted list", async () => {
+  const scene = await createScene();
+  const at = Date.now() - MINUTE_MS;
+  const random = createRandom(20_261_201);
+  const spreads = [1, 3, 1_000, 100_000];
+  const endpoints: string[] = [];
+  for (const _ of spreads) {
+    endpoints.push((await scene.tenant.api.post("/v1/endpoints", { url: "https://other.example/hook" })).body.id);
+  }
+  const values: number[][] = spreads.map((spread, i) =>
+    Array.from({ length: [1, 19, 150, 201][i]! }, () => Math.floor(random() * spread)),
+  );
+  await seed(
+    scene,
+    values.flatMap((of, i) =>
+      of.map((ms) => ({ at, deliveries: [{ endpointId: endpoints[i], attempts: [{ requestedAt: at + ms }] }] })),
+    ),
+  );
+  const { data } = await latency(scene, "?by=endpoint");
+  const found = Object.fromEntries(data.map((row: any) => [row.endpoint_id, row.relay_lag_ms]));
+  expect(found).toEqual(Object.fromEntries(values.map((of, i) => [endpoints[i], percentilesOf(of)])));
 });
 
 test("of one value all percentiles are it, of two the lower is the half", async () => {

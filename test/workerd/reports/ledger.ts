@@ -12,6 +12,8 @@ export interface SeedEvent {
   schemaVersion?: number;
   variants?: number[];
   expiresAt?: number;
+  /** Whether its deliveries are not all on record. */
+  isFanningOut?: boolean;
   deliveries?: SeedDelivery[];
 }
 
@@ -95,6 +97,7 @@ export async function fill(scene: Scene, events: SeedEvent[]): Promise<string[]>
           occurred_at: event.occurredAt ?? event.at,
           relayed_at: event.at,
           expires_at: event.expiresAt ?? FAR,
+          dispatched_at: event.isFanningOut ? null : event.at,
         })),
       ),
       insert(

@@ -11,7 +11,10 @@ const MAX_GROUPS = 1_000;
 const OF_DELIVERY =
   "a.tenant_id = ?1 and a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.replay_no = 0";
 
-/** Everything by primary keys. Replays are left out, since how late they are says when somebody asked for them. */
+/**
+ * Everything by primary keys. Replays are left out, since how late they are says when somebody asked for them. An event that is not
+ * dispatched owes deliveries that are not on record yet.
+ */
 const measureBy = (by: "source" | "endpoint") => `
   with ${EVENTS_WALKED}, ${DELIVERIES_WALKED},
   ${seenSince(["events_walked", "id"], ["deliveries_walked", "event_id"])},
@@ -38,13 +41,22 @@ const measureBy = (by: "source" | "endpoint") => `
   of_events as (select grp, count(*) as events from relayed group by grp),
   of_deliveries as (
     select grp, count(*) as deliveries, count(delivered_at) as delivered,
-      sum(delivered_at is null and terminal_at is null) as open,
-      count(distinct iif(delivered_at is null, event_id, null)) as undelivered_events
+      sum(delivered_at is null and terminal_at is null) as open
     from timed group by grp),
+  undelivered as (
+    select grp, count(*) as undelivered_events from (
+      select grp, event_id from timed where delivered_at is null${
+        by === "source"
+          ? `
+      union
+      select source_id, id from cut cross join events_walked where dispatched_at is null and id >= since and expires_at > ?3`
+          : ""
+      })
+    group by grp),
   report as (
     select grp, events, coalesce(deliveries, 0) as deliveries, coalesce(delivered, 0) as delivered, coalesce(open, 0) as open,
       coalesce(undelivered_events, 0) as undelivered_events, ${measuredColumns(5)}
-    from of_events left join of_deliveries using (grp) left join measured using (grp))
+    from of_events left join of_deliveries using (grp) left join undelivered using (grp) left join measured using (grp))
   select cut.since, r.*, ${by === "source" ? "(select name from source s where s.tenant_id = ?1 and s.id = r.grp)" : "null"} as name,
     count(r.grp) over () as groups
   from cut left join report r order by r.events desc, r.deliveries desc, r.grp limit ${MAX_GROUPS}`;

@@ -1,6 +1,6 @@
 import { toWords } from "../../../core/grammar.ts";
 import { eventIdTimeMs, firstEventIdAt } from "../../../core/ids.ts";
-import type { AskingSubscription, KnownVersion, RecentEvents } from "../../../core/version-report.ts";
+import type { AskingSubscription, KnownVersion, RecentEvents } from "../../../core/version-rows.ts";
 import { completeFromOf, EVENTS_WALKED, seenSince } from "./walk.ts";
 
 type Row = Record<string, any>;

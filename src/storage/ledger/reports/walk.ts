@@ -6,7 +6,7 @@ import { eventIdTimeMs } from "../../../core/ids.ts";
  * so that the work is bounded, and left out afterwards.
  */
 export const EVENTS_WALKED = `events_walked as materialized (
-  select id, source_id, type, schema_version, variants, occurred_at, relayed_at, expires_at from event
+  select id, source_id, type, schema_version, variants, occurred_at, relayed_at, dispatched_at, expires_at from event
   where tenant_id = ?1 and id >= ?2 order by id desc limit ?4)`;
 
 export const DELIVERIES_WALKED = `deliveries_walked as materialized (
