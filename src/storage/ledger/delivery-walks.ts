@@ -89,9 +89,13 @@ export function walkOfEvent(tenantId: string, eventId: string, span: Span): Walk
   return walk({ sql: "tenant_id = ? and event_id = ?", values: [tenantId, eventId] }, span);
 }
 
-/** delivery_subscription. */
+/** delivery_subscription, in which no tenant is the first: of a subscription that is somebody else's nothing is walked through. */
 export function walkOfSubscription(tenantId: string, subscriptionId: string, span: Span): Walk {
-  return walk({ sql: "subscription_id = ? and +tenant_id = ?", values: [subscriptionId, tenantId] }, span);
+  const own = "(select s.id from subscription s where s.tenant_id = ? and s.id = ?)";
+  return walk(
+    { sql: `subscription_id = ${own} and +tenant_id = ?`, values: [tenantId, subscriptionId, tenantId] },
+    span,
+  );
 }
 
 /** delivery_unsuccessful, which holds none that succeeded. */

@@ -155,12 +155,8 @@ export function createFindLedger(db: D1Database, reach = REACH) {
       if (parts.length === 0) return [];
       const results = await db.batch<Row>(
         parts.map(({ eventId, endpointId, replayNo }) => {
-          const key = [tenantId, eventId, ...(endpointId === undefined ? [] : [endpointId])];
-          const columns = ["tenant_id", "event_id", "endpoint_id"].slice(0, key.length);
-          if (replayNo !== undefined) {
-            key.push(replayNo as never);
-            columns.push("replay_no");
-          }
+          const key = [tenantId, eventId, endpointId, replayNo].filter((part) => part !== undefined);
+          const columns = ["tenant_id", "event_id", "endpoint_id", "replay_no"].slice(0, key.length);
           const is = columns.map((column) => `d.${column} = ?`).join(" and ");
           return db
             .prepare(

@@ -8,9 +8,11 @@ import { countingEnv, createCost, type Cost } from "../support/counting.ts";
 import { attempt, createTestContext, deliverDeps, publish, shardDeps } from "../support/worker.ts";
 
 let status = 200;
+let headers: Record<string, string> = {};
 beforeEach(() => {
   status = 200;
-  vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok", { status }));
+  headers = {};
+  vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok", { status, headers }));
 });
 afterEach(() => vi.restoreAllMocks());
 
@@ -67,6 +69,14 @@ test("a failure before the success costs a claim, an attempt, its close and its 
   const { delivered } = await countEvent({}, [500, 200]);
   table["one failure, then success"] = delivered;
   expect(delivered.rowsWritten).toBe(table["first attempt, success"]!.rowsWritten + 7);
+});
+
+test("a receiver's own request id costs a failure one row more, by which it is found, and a success none", async () => {
+  headers = { "x-request-id": "their-1" };
+  const { total } = await countEvent({ idempotency_key: "k1" }, [200]);
+  expect(total).toBeLessThanOrEqual(10);
+  const { delivered } = await countEvent({}, [500, 200]);
+  expect(delivered.rowsWritten).toBe(table["one failure, then success"]!.rowsWritten + 1);
 });
 
 test("an endpoint that goes on failing costs no attempt more; that it began to, and that it ended, costs a row each", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { DeliveryFilters } from "../../../src/core/delivery-filters.ts";
 import { createListDeliveriesLedger } from "../../../src/storage/ledger/list-deliveries.ts";
 import { createListEventsLedger } from "../../../src/storage/ledger/list-events.ts";
+import { createTestTenant } from "../support/api.ts";
 import { notingDatabase, scansIn } from "../support/plans.ts";
 import { createHistory, type History } from "./history.ts";
 
@@ -145,6 +146,21 @@ test("with a hundred thousand each filter has its index, scans no table, and rea
     expect(page.rows, name).toHaveLength(found);
     expect(page.rowsRead, name).toBeLessThan(reads);
     if (isLast) expect(page.older, name).toBeNull();
+  }
+});
+
+test("filters that name what is another tenant's find nothing, and read nothing of it", async () => {
+  const stranger = await createTestTenant();
+  const [subscriptionId, endpointId] = [history.subscriptionIds[0]!, history.endpointIds[0]!];
+  for (const filters of [
+    { subscriptionId },
+    { endpointId },
+    { endpointId, status: "dead_letter" },
+  ] as DeliveryFilters[]) {
+    const { db, noted } = notingDatabase(history.db);
+    const page = await createListDeliveriesLedger(db).listDeliveries(stranger.id, filters, null, 50, Date.now());
+    expect(page).toEqual({ rows: [], older: null, newer: null });
+    expect(noted.rowsRead).toBeLessThan(20);
   }
 });
 
