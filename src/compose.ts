@@ -45,6 +45,8 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
+import { createReplayJobLedger } from "./storage/ledger/replays/jobs.ts";
+import { createReplayStepLedger } from "./storage/ledger/replays/steps.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -108,6 +110,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createHealthLedger(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
+    ...createReplayJobLedger(db),
     ...act,
     ...payloads,
     shard,
@@ -215,6 +218,7 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
     ...createWatchLedger(db),
     ...createRetentionLedger(db),
     ...createOutboxLedger(db),
+    ...createReplayStepLedger(db),
     publishRaised: (tenantId) => publishOperational(outbox, tenantId),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,

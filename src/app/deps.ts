@@ -17,6 +17,7 @@ import type { PublishLimitDeps } from "./publish/publish-limit.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
+import type { ReplayDeps } from "./replay/deps.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { ReadWebhookKeysDeps } from "./source/read-webhook-keys.ts";
 import type { SourceDeps } from "./source/deps.ts";
@@ -50,4 +51,5 @@ export type ShardDeps = AuthenticateDeps &
   ReadDeliveryDeps &
   RetryDeliveryDeps &
   ReplayDeliveryDeps &
+  ReplayDeps &
   CancelDeliveryDeps;

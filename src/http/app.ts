@@ -19,6 +19,7 @@ import { endpointRoutes } from "./routes/endpoints.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
+import { replayRoutes } from "./routes/replays.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
@@ -64,6 +65,7 @@ export function createApp(options: AppOptions) {
   for (const [path, routes, guard] of [
     ["/v1/events", eventRoutes, requirePrincipal(options)],
     ["/v1/deliveries", deliveryRoutes, requirePrincipal(options)],
+    ["/v1/replays", replayRoutes, requirePrincipal(options)],
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],

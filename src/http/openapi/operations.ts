@@ -4,6 +4,7 @@ import { deliveryOperations } from "./operations/deliveries.ts";
 import { endpointOperations } from "./operations/endpoints.ts";
 import { eventOperations } from "./operations/events.ts";
 import { eventTypeOperations } from "./operations/event-types.ts";
+import { replayOperations } from "./operations/replays.ts";
 import { serviceOperations } from "./operations/service.ts";
 import { sourceOperations } from "./operations/sources.ts";
 import { subscriptionOperations } from "./operations/subscriptions.ts";
@@ -13,6 +14,7 @@ import { tenantOperations } from "./operations/tenants.ts";
 export const OPERATIONS: readonly Operation[] = [
   ...eventOperations,
   ...deliveryOperations,
+  ...replayOperations,
   ...endpointOperations,
   ...subscriptionOperations,
   ...eventTypeOperations,
