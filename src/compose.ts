@@ -47,6 +47,7 @@ import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
 import { createReplayJobLedger } from "./storage/ledger/replays/jobs.ts";
 import { createReplayStepLedger } from "./storage/ledger/replays/steps.ts";
+import { createRetryPendingLedger } from "./storage/ledger/retry-pending.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -111,6 +112,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...createReplayJobLedger(db),
+    ...createRetryPendingLedger(db),
     ...act,
     ...payloads,
     shard,

@@ -5,6 +5,7 @@ import type { ReadDeliveryDeps } from "./delivery/read-delivery.ts";
 import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
 import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
 import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
+import type { RetryPendingDeps } from "./endpoint/retry-pending.ts";
 import type { ReadHealthDeps } from "./endpoint/read-health.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
@@ -50,6 +51,7 @@ export type ShardDeps = AuthenticateDeps &
   ErasePayloadDeps &
   ReadDeliveryDeps &
   RetryDeliveryDeps &
+  RetryPendingDeps &
   ReplayDeliveryDeps &
   ReplayDeps &
   CancelDeliveryDeps;
