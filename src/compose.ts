@@ -41,10 +41,12 @@ import { createHealthLedger } from "./storage/ledger/health.ts";
 import { createFanOutLedger } from "./storage/ledger/fan-out.ts";
 import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
+import { createPublishConfigLedger } from "./storage/ledger/publish-config.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
+import { createBackfillLedger } from "./storage/ledger/replays/backfill.ts";
 import { createReplayJobLedger } from "./storage/ledger/replays/jobs.ts";
 import { createReplayStepLedger } from "./storage/ledger/replays/steps.ts";
 import { createRetryPendingLedger } from "./storage/ledger/retry-pending.ts";
@@ -112,6 +114,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...createReplayJobLedger(db),
+    ...createBackfillLedger(db),
     ...createRetryPendingLedger(db),
     ...act,
     ...payloads,
@@ -221,6 +224,11 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
     ...createRetentionLedger(db),
     ...createOutboxLedger(db),
     ...createReplayStepLedger(db),
+    ...createBackfillLedger(db),
+    findTenantRevision: createPublishConfigLedger(db).findTenantRevision,
+    subscriptions: createSubscriptionStore(db),
+    eventTypes: createEventTypeStore(db),
+    findSourceName: createSourceStore(db).findName,
     publishRaised: (tenantId) => publishOperational(outbox, tenantId),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,

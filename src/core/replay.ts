@@ -39,6 +39,7 @@ export const SKIP_REASONS = [
   "subscription_disabled",
   "version_not_published",
   "version_retired",
+  "filter_failed",
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { createId } from "../../core/ids.ts";
 import { ERROR_CLASSES } from "../../core/outcome.ts";
-import { REPLAYABLE_STATUSES, type Replay, type ReplayFilter } from "../../core/replay.ts";
+import { MAX_SAMPLE, REPLAYABLE_STATUSES, type Replay, type ReplayFilter } from "../../core/replay.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { AppError, invalidField } from "../app-error.ts";
 import { Time } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
+import { chooseEvents, type EventChoice } from "./choose-events.ts";
 import type { ReplayDeps } from "./deps.ts";
 
 const MAX_TEXT = 128;
@@ -26,6 +27,7 @@ export const ReplayFilterInput = z
 
 export const CreateReplayInput = z.strictObject({
   filter: ReplayFilterInput,
+  to_subscription_id: z.string().max(MAX_TEXT).nullish(),
   retry_policy: RetryPolicyInput.nullish(),
   include_replayed: z.boolean().nullish(),
   dry_run: z.boolean().nullish(),
@@ -39,15 +41,26 @@ export async function createReplay(deps: ReplayDeps, principal: Principal, body:
   requireAdmin(principal);
   const { tenantId } = principal;
   const input = parseInput(CreateReplayInput, body);
-  const filter = await resolveFilter(deps, tenantId, input.filter);
+  const toSubscriptionId = input.to_subscription_id ?? null;
+  const filter =
+    toSubscriptionId === null
+      ? await resolveFilter(deps, tenantId, input.filter)
+      : await resolveWindow(deps, tenantId, input.filter, toSubscriptionId);
   const includeReplayed = input.include_replayed ?? false;
   const now = deps.now();
-  const { matched, matchedAtLeast, sample } = await deps.countReplayable(tenantId, filter, includeReplayed, now);
+  const { matched, matchedAtLeast, sample } =
+    toSubscriptionId === null
+      ? await deps.countReplayable(tenantId, filter, includeReplayed, now)
+      : await countEvents(
+          deps,
+          { tenantId, endpointId: filter.endpointId!, subscriptionId: toSubscriptionId, filter, includeReplayed },
+          now,
+        );
   const replay: Replay = {
     id: createId("rpl", deps.randomBytes(10)),
     state: input.dry_run ? "dry_run" : "running",
     filter,
-    toSubscriptionId: null,
+    toSubscriptionId,
     retryPolicy: input.retry_policy ?? null,
     includeReplayed,
     expected: matched,
@@ -75,13 +88,10 @@ export function tooManyRunning(): AppError {
   );
 }
 
-/** A subscription says which endpoint is meant: its own alone. */
-async function resolveFilter(
-  deps: ReplayDeps,
-  tenantId: string,
-  given: z.infer<typeof ReplayFilterInput>,
-): Promise<ReplayFilter> {
-  const filter: ReplayFilter = {
+type GivenFilter = z.infer<typeof ReplayFilterInput>;
+
+function toFilter(given: GivenFilter): ReplayFilter {
+  return {
     endpointId: given.endpoint_id ?? null,
     subscriptionId: given.subscription_id ?? null,
     status: given.status ?? null,
@@ -91,6 +101,54 @@ async function resolveFilter(
     createdAfter: given.created_after ?? null,
     createdBefore: given.created_before ?? null,
   };
+}
+
+/** What is filled in is events, not deliveries, and from a window that ends. */
+async function resolveWindow(
+  deps: ReplayDeps,
+  tenantId: string,
+  given: GivenFilter,
+  subscriptionId: string,
+): Promise<ReplayFilter> {
+  for (const field of OF_DELIVERIES) {
+    if (given[field] != null)
+      throw invalidField(`filter.${field}`, "is of deliveries: it does not go with to_subscription_id");
+  }
+  for (const field of ["created_after", "created_before"] as const) {
+    if (given[field] == null) throw invalidField(`filter.${field}`, "is required with to_subscription_id");
+  }
+  const subscription = await deps.subscriptions.find(tenantId, subscriptionId);
+  if (!subscription) throw invalidField("to_subscription_id", "no such subscription");
+  return { ...toFilter(given), endpointId: subscription.endpointId };
+}
+
+const OF_DELIVERIES = ["endpoint_id", "subscription_id", "status", "error_class"] as const;
+/** What one request looks at, and reads for a filter. */
+const MAX_EVENTS_COUNTED = 5_000;
+const MAX_PAYLOADS_READ = 240;
+
+async function countEvents(deps: ReplayDeps, asked: Parameters<typeof chooseEvents>[1], now: number) {
+  const sample: string[] = [];
+  let found = 0;
+  let lookedAt = 0;
+  let evaluated = 0;
+  for (let after: string | null = ""; after !== null;) {
+    const choice: EventChoice = await chooseEvents(deps, asked, after, now, MAX_EVENTS_COUNTED);
+    found += choice.found;
+    lookedAt += choice.lookedAt;
+    evaluated += choice.evaluated;
+    sample.push(...choice.chosen.slice(0, MAX_SAMPLE - sample.length).map(({ eventId }) => eventId));
+    after = choice.afterEventId;
+    if (after !== null && (lookedAt >= MAX_EVENTS_COUNTED || evaluated >= MAX_PAYLOADS_READ)) {
+      return { matched: null, matchedAtLeast: found, sample };
+    }
+  }
+  return { matched: found, matchedAtLeast: found, sample };
+}
+
+/** A subscription says which endpoint is meant: its own alone. */
+async function resolveFilter(deps: ReplayDeps, tenantId: string, given: GivenFilter): Promise<ReplayFilter> {
+  const filter = toFilter(given);
   if (filter.endpointId !== null && !(await deps.endpoints.find(tenantId, filter.endpointId))) {
     throw invalidField("filter.endpoint_id", "no such endpoint");
   }

@@ -1,10 +1,10 @@
-import type { Endpoint, PageRequest, Subscription } from "../../core/model.ts";
+import type { Endpoint, PageRequest } from "../../core/model.ts";
 import type { Replay, ReplayFilter } from "../../core/replay.ts";
 import type { Runtime } from "../runtime.ts";
+import type { ChooseEventsDeps } from "./choose-events.ts";
 
-export interface ReplayDeps extends Pick<Runtime, "now" | "randomBytes"> {
+export interface ReplayDeps extends ChooseEventsDeps, Pick<Runtime, "now" | "randomBytes"> {
   endpoints: { find(tenantId: string, id: string): Promise<Endpoint | null> };
-  subscriptions: { find(tenantId: string, id: string): Promise<Subscription | null> };
   /** By a bounded look; `matched` is null where it did not come to the end. */
   countReplayable(
     tenantId: string,

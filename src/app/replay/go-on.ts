@@ -11,6 +11,7 @@ import {
 } from "../../core/replay.ts";
 import { mergeRetryPolicy, type RetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
+import { chooseEvents, type ChooseEventsDeps, type EventChoice } from "./choose-events.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** What a running replay still has to do at one endpoint. */
@@ -32,13 +33,21 @@ interface ReplayPart {
   lane: { generation: number } | null;
 }
 
-export interface GoOnWithReplaysDeps extends Pick<Runtime, "now" | "sleep"> {
+export interface GoOnWithReplaysDeps extends ChooseEventsDeps, Pick<Runtime, "now" | "sleep"> {
   listDueReplayParts(now: number, limit: number): Promise<ReplayPart[]>;
   walkReplayable(part: ReplayPart): Promise<{ walked: Walked[]; mayHaveMore: boolean }>;
   /** Writes nothing where the replay does not run any more, or somebody has taken this step. Gives back what was made. */
   takeReplayStep(
     part: ReplayPart,
     choice: Choice,
+    policy: RetryPolicy | null,
+    now: number,
+    nextStepAt: number,
+  ): Promise<{ eventId: string; replayNo: number }[]>;
+  /** The same for events, and only under the configuration that they were chosen by. */
+  takeBackfillStep(
+    part: ReplayPart,
+    choice: EventChoice,
     policy: RetryPolicy | null,
     now: number,
     nextStepAt: number,
@@ -79,13 +88,19 @@ async function takeStep(deps: GoOnWithReplaysDeps, part: ReplayPart): Promise<vo
 }
 
 async function replaySome(deps: GoOnWithReplaysDeps, part: ReplayPart, room: number): Promise<void> {
-  const { tenantId, endpointId } = part;
-  const { walked, mayHaveMore } = await deps.walkReplayable(part);
-  const choice = chooseReplays(walked, room, mayHaveMore);
+  const { tenantId, endpointId, toSubscriptionId: subscriptionId } = part;
   // What it makes is younger than itself, whatever the clocks say: so it never takes it for something to be replayed.
   const now = Math.max(deps.now(), part.startedAt + 1);
   const policy = part.retryPolicy && mergeRetryPolicy(part.endpointPolicy, part.retryPolicy);
-  const made = await deps.takeReplayStep(part, choice, policy, now, now + stepPauseMs(0));
+  const nextStepAt = now + stepPauseMs(0);
+  let made: { eventId: string; replayNo: number }[];
+  if (subscriptionId === null) {
+    const { walked, mayHaveMore } = await deps.walkReplayable(part);
+    made = await deps.takeReplayStep(part, chooseReplays(walked, room, mayHaveMore), policy, now, nextStepAt);
+  } else {
+    const choice = await chooseEvents(deps, { ...part, subscriptionId }, part.afterEventId, part.startedAt, room);
+    made = await deps.takeBackfillStep(part, choice, policy, now, nextStepAt);
+  }
   if (made.length === 0) return;
   if (part.lane) deps.wakeLane({ tenantId, endpointId, generation: part.lane.generation });
   else {

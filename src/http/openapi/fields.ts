@@ -202,6 +202,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Replay.include_replayed": "Whether it takes what has been replayed before too.",
   "CreateReplay.retry_policy": "Goes over the endpoint's; unless given each replay has the present one.",
   "Replay.retry_policy": "Goes over the endpoint's; null: each replay has the present one.",
+  to_subscription_id:
+    "Past events are delivered by this subscription instead, as far as its endpoint has not got them.",
   dry_run: "`true` counts, and waits to be started.",
   "CreateReplay.filter": "What is meant: all that is given has to hold, and something has to be given.",
   "Replay.filter": "What is meant.",

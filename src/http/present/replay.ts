@@ -25,6 +25,7 @@ export const ReplayAnswer = z
     id: id("rpl"),
     state: z.enum(REPLAY_STATES),
     filter: Filter,
+    to_subscription_id: id("sub").nullable(),
     retry_policy: PartialRetryPolicy.nullable(),
     include_replayed: z.boolean(),
     matched: z.int().nullable(),
@@ -56,6 +57,7 @@ export function presentReplay(replay: Replay): ReplayAnswer {
       created_after: presentTime(filter.createdAfter),
       created_before: presentTime(filter.createdBefore),
     },
+    to_subscription_id: replay.toSubscriptionId,
     retry_policy: replay.retryPolicy,
     include_replayed: replay.includeReplayed,
     // Once the walk is over it is known.

@@ -63,6 +63,8 @@ const ends = {
   c: ["dead_letter", "succeeded"],
 };
 
+let subscriptionId = "";
+
 const scenarios: Scenario[] = [
   {
     name: "a bulk replay",
@@ -99,10 +101,42 @@ const scenarios: Scenario[] = [
     isDone: isOver,
     check: check(false),
   },
+  {
+    name: "a back-fill",
+    maxReplays: 1,
+    only: /watchdog: D1 (select (event|tenant|subscription|json_each)$|.*replay)/,
+    async arrange(scene) {
+      const [{ id }] = (await scene.request("GET", `/v1/subscriptions?endpoint_id=${scene.endpointId}`)).body.data;
+      subscriptionId = id;
+      await scene.persist("POST", `/v1/subscriptions/${id}/disable`);
+      for (const name of ["a", "b", "c"]) await scene.publish(name);
+      await scene.persist("POST", `/v1/subscriptions/${id}/enable`);
+      await scene.world.sleep(1_000);
+    },
+    act: (scene) =>
+      scene.persist("POST", "/v1/replays", {
+        filter: {
+          event_type: scene.type,
+          created_after: "2020-01-01T00:00:00.000Z",
+          created_before: "2100-01-01T00:00:00.000Z",
+        },
+        to_subscription_id: subscriptionId,
+      }),
+    isDone: isOver,
+    async check(scene) {
+      const { deliveries } = await scene.rows();
+      const numbers = deliveries.map((row) => row["replay_no"]).join();
+      const left = (await replaysOf(scene)).filter(({ state }) => state !== "completed");
+      return [
+        ...(numbers === "1,1,1" ? [] : [`the deliveries ${numbers}`]),
+        ...left.map(({ state }) => `a replay is ${state}`),
+      ];
+    },
+  },
 ];
 
 for (const scenario of scenarios) {
-  test(`${scenario.name}: whatever fails, each dead letter is replayed once`, { timeout: TIMEOUT_MS }, async () => {
+  test(`${scenario.name}: whatever fails, each is delivered once more`, { timeout: TIMEOUT_MS }, async () => {
     expect(await sweep(scenario)).toEqual([]);
   });
 }

@@ -11,10 +11,10 @@ interface Step {
   includeReplayed: boolean;
 }
 
-const MAX_REPLAY_NO = 32_767;
+export const MAX_REPLAY_NO = 32_767;
 
 /** Whether replay ?2 of tenant ?1 runs, and step ?4 of its part at endpoint ?3 has not been taken. Primary keys. */
-const IS_NEXT_STEP = `exists (
+export const IS_NEXT_STEP = `exists (
   select 1 from replay_part p cross join replay r on r.tenant_id = p.tenant_id and r.id = p.replay_id
   where p.tenant_id = ?1 and p.replay_id = ?2 and p.endpoint_id = ?3 and p.step = ?4 and r.state = 'running')`;
 
@@ -49,7 +49,7 @@ const SKIPPED_FOR = `case
  * The lane of a replay: behind all first attempts where nothing orders it, else at the tail of its lane as any other; only that of
  * a blocked head takes its place.
  */
-const REPLAY_LANE_KEY = `iif(${LANE_KEY} = ' ' || e.id, ${retryKey("e.id")}, ${LANE_KEY})`;
+export const REPLAY_LANE_KEY = `iif(${LANE_KEY} = ' ' || e.id, ${retryKey("e.id")}, ${LANE_KEY})`;
 const IS_BLOCKED_HEAD = `exists (select 1 from lane_block b where b.endpoint_id = d.endpoint_id
   and b.lane_key = ${LANE_KEY} and b.event_id = d.event_id and b.replay_no = d.replay_no)`;
 const OPEN_IN_LANE =

@@ -1,4 +1,4 @@
-import type { Choice, Chosen, ReplayFilter, Walked } from "../../../core/replay.ts";
+import type { Choice, ReplayFilter, Walked } from "../../../core/replay.ts";
 import { LOOKED_AT_PER_STEP } from "../../../core/replay.ts";
 import type { RetryPolicy, RetryPolicyInput } from "../../../core/retry-policy.ts";
 import { toRetryPolicyRow } from "../../config/retry-policies.ts";
@@ -94,15 +94,21 @@ export function createReplayStepLedger(db: D1Database) {
       now: number,
       nextStepAt: number,
     ): Promise<{ eventId: string; replayNo: number }[]> {
-      const { tenantId, replayId, endpointId, step } = part;
-      const key = [tenantId, replayId, endpointId];
+      const { tenantId, replayId } = part;
       const policyRow = policy && (await toRetryPolicyRow(policy));
       const { statements, inserted } = replayChosen(db, part, choice, policyRow, now);
       const results = await db.batch<Row>([
         ...statements,
         choice.afterEventId === null
-          ? db.prepare(`delete from replay_part where ${KEY} and step = ?4`).bind(...key, step)
-          : moveOn(db, part, choice.chosen, choice.afterEventId, now, nextStepAt),
+          ? endPart(db, part)
+          : moveOn(
+              db,
+              part,
+              choice.chosen.map(({ eventId }) => eventId),
+              choice.afterEventId,
+              now,
+              nextStepAt,
+            ),
         completeWhenDone(db, tenantId, replayId, now),
       ]);
       return results[inserted]!.results.map((row) => ({ eventId: row["event_id"], replayNo: row["replay_no"] }));
@@ -134,24 +140,39 @@ export function createReplayStepLedger(db: D1Database) {
   };
 }
 
+/** The condition on the tenant's configuration is for what was worked out from it. */
+const UNDER = (revision: string) => `coalesce(${revision}, (select revision from tenant where id = ?1)) = (
+  select revision from tenant where id = ?1)`;
+
+export function endPart(
+  db: D1Database,
+  { tenantId, replayId, endpointId, step }: ReplayPart,
+  revision: number | null = null,
+): D1PreparedStatement {
+  return db
+    .prepare(`delete from replay_part where ${KEY} and step = ?4 and ${UNDER("?5")}`)
+    .bind(tenantId, replayId, endpointId, step, revision);
+}
+
 /** What was made just now is open too. */
-function moveOn(
+export function moveOn(
   db: D1Database,
   { tenantId, replayId, endpointId, step, open }: ReplayPart,
-  chosen: Chosen[],
+  eventIds: string[],
   afterEventId: string,
   now: number,
   nextStepAt: number,
+  revision: number | null = null,
 ): D1PreparedStatement {
   const made = `select json_array(d.event_id, d.replay_no) from json_each(?8) j
-    cross join delivery d on d.tenant_id = ?1 and d.event_id = j.value ->> 0 and d.endpoint_id = ?3
-    where d.replay_of = j.value ->> 1 and d.created_at = ?9 and d.terminal_at is null`;
+    cross join delivery d on d.tenant_id = ?1 and d.event_id = j.value and d.endpoint_id = ?3
+    where d.replay_no > 0 and d.created_at = ?9 and d.terminal_at is null`;
   return db
     .prepare(
       `update replay_part set step = step + 1, after_event_id = ?5, next_step_at = ?6, waits = 0, faults = 0,
          open = (select json_group_array(json(o.value)) from (
            select value from json_each(?7) union all ${made}) o)
-       where ${KEY} and step = ?4`,
+       where ${KEY} and step = ?4 and ${UNDER("?10")}`,
     )
     .bind(
       tenantId,
@@ -161,8 +182,9 @@ function moveOn(
       afterEventId,
       nextStepAt,
       JSON.stringify(open),
-      JSON.stringify(chosen.map(({ eventId, replayNo }) => [eventId, replayNo])),
+      JSON.stringify(eventIds),
       now,
+      revision,
     );
 }
 
