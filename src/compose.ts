@@ -173,6 +173,7 @@ export function composeDeliver(
     destinationRules: destinationRules(env),
     checkHost: hostCheck(env, context),
     makeDeliveryKey: deliveryKeyMaker(env, shard),
+    reportsUntil: () => reportsUntil(env, shard),
     createToken: () => encodeRandomPart(runtime.randomBytes(10)),
     workerId: `${env.VERSION.id}.${isolate()}.${kind}`,
     relayRegion: settings.RELAY_REGION,
@@ -203,7 +204,6 @@ export function composeLane(env: Env, context: Context, shard: string, pumpAgain
     ...common,
     ...lane,
     closeAndClaim: (...closing) => within(CLOSE_LIMIT_MS, lane.closeAndClaim(...closing)),
-    reportsUntil: () => reportsUntil(env, shard),
     within,
     leaveQuarantine: (place: Place, quarantinedAt) =>
       leaveQuarantine(quarantineDeps(env, context, shard), place, quarantinedAt),

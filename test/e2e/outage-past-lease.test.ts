@@ -6,7 +6,7 @@ import { startReceiver, type Receiver } from "./support/receiver.ts";
 import { startRelayProcess, type RelayProcess } from "./support/relay-process.ts";
 import { sleep } from "./support/sleep.ts";
 
-const TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 15_000;
 const LEASE_MS = TIMEOUT_MS + 30_000;
 
 let relay: RelayProcess;

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => relay.stop());
 
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 5_000;
 let saidLate: Promise<void> = Promise.resolve();
 const late: Handler = async (_, response) => {
   saidLate = sleep(2 * TIMEOUT_MS).then(() => void response.end("ok"));

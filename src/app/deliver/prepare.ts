@@ -14,6 +14,7 @@ import { isAsPublished } from "../payload-hash.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Verdict } from "./check-host.ts";
 import type { PayloadReader } from "./payload-reader.ts";
+import { MAX_REPORT_WAIT_MS } from "./report.ts";
 
 /** A delivery with all that an attempt needs, as the ledger had it at one moment. */
 export interface LoadedDelivery extends TenantDeliveryRef {
@@ -87,8 +88,12 @@ export interface PrepareDeps extends Pick<Runtime, "now"> {
   checkHost: ((hostname: string) => Promise<Verdict>) | null;
   /** The first delivery key of a source that has none. */
   makeDeliveryKey(tenantId: string, sourceId: string): Promise<SourceKeys>;
+  /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
+  reportsUntil(): Promise<number>;
   logFault(what: string, error: unknown): void;
 }
+
+const REPORT_CHECK_MS = 5_000;
 
 /** Payload, secrets and destination, before anything is claimed: no attempt is on record without a request. */
 export async function prepare(
@@ -100,6 +105,7 @@ export async function prepare(
   if (!destination.ok) return { kind: "refused", finalOutcome: "destination_blocked" };
   if (delivery.event.payloadErased) return { kind: "refused", finalOutcome: "payload_missing" };
   try {
+    if (await mayBeReported(deps, delivery)) return { kind: "fault", delayMs: REPORT_CHECK_MS };
     const verdict = (await deps.checkHost?.(new URL(destination.value.url).hostname)) ?? "public";
     if (verdict === "blocked") return { kind: "refused", finalOutcome: "destination_blocked" };
     const headers = await ownHeaders(deps, delivery);
@@ -119,6 +125,16 @@ export async function prepare(
     const overdueMs = deps.now() - (delivery.nextAttemptAt ?? deps.now());
     return { kind: "fault", delayMs: relayFaultDelayAfterMs(overdueMs) };
   }
+}
+
+/**
+ * Whether what came of an attempt that was taken for abandoned may be on its way to the ledger all the same: one whose answer
+ * came after its lease, while the ledger was away. Until that is known it is not attempted again, but not for ever.
+ */
+async function mayBeReported(deps: PrepareDeps, { relayFaultCount, lastAttemptAt }: LoadedDelivery): Promise<boolean> {
+  const now = deps.now();
+  if (relayFaultCount === 0 || (lastAttemptAt ?? 0) <= now - MAX_REPORT_WAIT_MS) return false;
+  return (await deps.reportsUntil()) > now;
 }
 
 /**

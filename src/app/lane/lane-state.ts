@@ -49,8 +49,6 @@ export interface LaneDeps extends RunHeadDeps {
   countOpen(tenantId: string, endpointId: string, limit: number): Promise<number>;
   /** Gives the endpoint back to the queues if this is its quarantine; false when that is to be tried again. Never throws. */
   leaveQuarantine(place: Place, quarantinedAt: number): Promise<boolean>;
-  /** Until when reports of attempts may be waiting outside the ledger; 0 when none are known of. */
-  reportsUntil(): Promise<number>;
   /** Rings for what queues are to do; never fails, never waits for them. */
   ringQueue(calls: DeliveryCall[], delayMs: number): void;
   /** Pumps again, and arms for what comes after. */

@@ -13,7 +13,7 @@ import { AppError } from "../app-error.ts";
 import type { Clock } from "../runtime.ts";
 import { SHOWN_DELIVERIES, SHOWN_SKIPPED, type Accepted } from "./accepted.ts";
 import type { Publisher } from "./publish-config.ts";
-import { checkItem, type PublishItem } from "./publish-input.ts";
+import { checkItem, readItem, type PublishItem, type ReadItem } from "./publish-input.ts";
 import { orRefusal } from "./refusals.ts";
 
 /** Deliveries that one request may owe: what one atomic commit bears, if all of them go through lanes. */
@@ -46,7 +46,17 @@ export interface Plan {
   positions: number[];
   /** One a given item; those of events are filled by the commit. */
   results: (Accepted | AppError)[];
+  /** What the configuration refuses now, and may have been accepted under another: by its key. */
+  refusedKeys: RefusedKey[];
 }
+
+/** What the holder of an idempotency key is compared with. */
+export type Keyed = Pick<
+  Event,
+  "sourceId" | "idempotencyKey" | "type" | "schemaVersion" | "orderingKey" | "payloadSha256" | "variants"
+>;
+
+export type RefusedKey = Keyed & { position: number };
 
 /** SHA-256 in hex, of an item's payload and its variants' as they were given. */
 export interface PayloadHashes {
@@ -71,15 +81,21 @@ export function planPublish(
     item: PublishItem;
     index: number;
     matched: Matched;
-    fields: ReturnType<typeof checkItem>;
+    fields: ReadItem;
   }[] = [];
+  const refusedKeys: RefusedKey[] = [];
   let steps = 0;
   const budget = { stepsLeft: MAX_REQUEST_CHECK_STEPS };
   for (const [index, item] of items.entries()) {
-    const fields =
-      item instanceof AppError ? item : orRefusal(() => checkItem(publisher, item, deps.maxPayloadBytes, budget));
+    const fields = item instanceof AppError ? item : orRefusal(() => readItem(publisher, item, deps.maxPayloadBytes));
     if (item instanceof AppError || fields instanceof AppError) {
       results[index] = fields as AppError;
+      continue;
+    }
+    const refusal = orRefusal(() => checkItem(publisher, item, fields, budget));
+    if (refusal instanceof AppError) {
+      results[index] = refusal;
+      if (fields.input.idempotency_key) refusedKeys.push({ position: index, ...keyedOf(fields, hashes[index]!) });
       continue;
     }
     const filtering = { inputOf: createInputs(fields, item, ids[index]!, now), clock: deps.clock };
@@ -106,23 +122,14 @@ export function planPublish(
   const fanOuts = checked.map(({ matched }) => splitFanOut(matched.deliveries, SHOWN_DELIVERIES));
   let offset = 0;
   const events = checked.map(({ item, index, matched, fields }, position): Event => {
-    const { input, source, schemaVersion } = fields;
+    const { input } = fields;
+    const keyed = keyedOf(fields, hashes[index]!);
     const payloadRef = joinPayloadRef(objectKey, offset);
-    const variants = fields.variants.map((variant): EventVariant => ({
-      schemaVersion: variant.schemaVersion,
-      payloadSize: variant.payload.length,
-      payloadSha256: hashes[index]!.variants[variant.index]!,
-    }));
-    offset += storedSize({ payloadSize: item.payload.length, variants });
+    offset += storedSize({ payloadSize: item.payload.length, variants: keyed.variants });
     return {
+      ...keyed,
       id: ids[index]!,
-      sourceId: source.id,
-      type: input.type,
-      schemaVersion,
-      orderingKey: input.ordering_key ?? null,
-      idempotencyKey: input.idempotency_key ?? null,
       payloadRef,
-      payloadSha256: hashes[index]!.payload,
       payloadSize: item.payload.length,
       payloadIsJson: item.payloadIsJson,
       contentType: item.contentType,
@@ -137,7 +144,6 @@ export function planPublish(
       payloadErasedAt: null,
       skippedCount: matched.skipped.length,
       skipped: matched.skipped.slice(0, SHOWN_SKIPPED),
-      variants,
     };
   });
   return {
@@ -168,6 +174,23 @@ export function planPublish(
     failedFilters: failedFilters(events.map(({ id }, i) => [id, checked[i]!.matched.skipped])),
     positions: checked.map(({ index }) => index),
     results,
+    refusedKeys,
+  };
+}
+
+function keyedOf({ input, source, schemaVersion, variants }: ReadItem, hashes: PayloadHashes): Keyed {
+  return {
+    sourceId: source.id,
+    type: input.type,
+    schemaVersion,
+    orderingKey: input.ordering_key ?? null,
+    idempotencyKey: input.idempotency_key ?? null,
+    payloadSha256: hashes.payload,
+    variants: variants.map((variant): EventVariant => ({
+      schemaVersion: variant.schemaVersion,
+      payloadSize: variant.payload.length,
+      payloadSha256: hashes.variants[variant.index]!,
+    })),
   };
 }
 
@@ -176,7 +199,7 @@ export function planPublish(
  * event alone, since five hundred parsed payloads at once are more than an isolate holds.
  */
 function createInputs(
-  { input, source, schemaVersion, variants }: ReturnType<typeof checkItem>,
+  { input, source, schemaVersion, variants }: ReadItem,
   { contentType, payload, payloadIsJson }: PublishItem,
   id: string,
   now: number,

@@ -16,7 +16,7 @@ import {
 } from "./publish-config.ts";
 import type { PublishItem } from "./publish-input.ts";
 import { orRefusal, orUnavailable } from "./refusals.ts";
-import { dropObject, settle, type KeyHolder, type SettleDeps } from "./settle-publish.ts";
+import { answerRefusedKeys, dropObject, settle, type KeyHolder, type SettleDeps } from "./settle-publish.ts";
 
 export interface PublishDeps
   extends PublishConfigDeps, SettleDeps, Clock, Pick<Runtime, "now" | "randomBytes" | "sleep"> {
@@ -77,11 +77,16 @@ export async function publishEvents(
         continue;
       }
       if (plan instanceof AppError) throw plan;
+      await answerRefusedKeys(deps, plan, now);
       return plan.results;
     }
     await orUnavailable(() => retrying(deps.sleep, () => deps.putPayloads(plan.objectKey, plan.bytes)));
     const commit = await orUnavailable(() => commitPlan(deps, current.config, plan, now));
-    if (!commit.stale) return settle(deps, plan, commit.holders);
+    if (!commit.stale) {
+      const results = await settle(deps, plan, commit.holders);
+      await answerRefusedKeys(deps, plan, now);
+      return results;
+    }
     dropObject(deps, plan);
     current = await reloadPublisher(deps, current.ref);
   }

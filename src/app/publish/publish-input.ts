@@ -39,24 +39,16 @@ export interface PublishItem {
   variants?: PublishedVariant[];
 }
 
-/** What may be published of an item. */
-interface CheckedItem {
+/** What an item says. */
+export interface ReadItem {
   input: PublishEventInput;
   schemaVersion: number;
   variants: CheckedVariant[];
   source: PublishSource;
 }
 
-/**
- * Checked against the grammar, the payload limit, what this publisher's source may publish and what is registered; throws
- * `AppError`.
- */
-export function checkItem(
-  publisher: Publisher,
-  item: PublishItem,
-  maxPayloadBytes: number,
-  budget: CheckBudget,
-): CheckedItem {
+/** Held to the grammar and the payload limit; throws `AppError`. */
+export function readItem(publisher: Publisher, item: PublishItem, maxPayloadBytes: number): ReadItem {
   const input: PublishEventInput = parseInput(
     "isRelay" in publisher.ref ? OperationalEventInput : PublishEventInput,
     item.fields,
@@ -65,15 +57,19 @@ export function checkItem(
     throw new AppError("payload_too_large", `The payload is larger than ${maxPayloadBytes} bytes.`);
   }
   const source = resolveSource(publisher, input.source ?? null);
+  const schemaVersion = input.schema_version ?? 1;
+  const variants = checkVariants(schemaVersion, item.variants ?? [], maxPayloadBytes);
+  return { input, schemaVersion, variants, source };
+}
+
+/** Held to what its source may publish and to what is registered, both of which may change; throws `AppError`. */
+export function checkItem(publisher: Publisher, item: PublishItem, read: ReadItem, budget: CheckBudget): void {
+  const { input, source, schemaVersion, variants } = read;
   if (!source.allows(input.type)) {
     throw new AppError("event_type_not_allowed", `Source ${source.name} may not publish ${input.type}.`);
   }
-  const schemaVersion = input.schema_version ?? 1;
-  const variants = checkVariants(schemaVersion, item.variants ?? [], maxPayloadBytes);
-  if (!("isRelay" in publisher.ref)) {
-    checkRegistered(publisher.config, { ...item, type: input.type, schemaVersion, variants }, budget);
-  }
-  return { input, schemaVersion, variants, source };
+  if ("isRelay" in publisher.ref) return;
+  checkRegistered(publisher.config, { ...item, type: input.type, schemaVersion, variants }, budget);
 }
 
 function resolveSource({ config, sourceId }: Publisher, named: string | null): PublishSource {

@@ -7,7 +7,7 @@ import type { DeliveryCall } from "../deliver/delivery-call.ts";
 import { zeroPayload, type ZeroPayloadDeps } from "../event/zero-payload.ts";
 import { SHOWN_DELIVERIES, type Accepted, type AcceptedDelivery } from "./accepted.ts";
 import type { FanOutRef } from "./expand-fan-out.ts";
-import type { Plan } from "./plan-publish.ts";
+import type { Keyed, Plan } from "./plan-publish.ts";
 import { orUnavailable } from "./refusals.ts";
 
 /** The event that holds the idempotency key of the event at `index`. */
@@ -27,6 +27,8 @@ export interface KeyHolder {
 }
 
 export interface SettleDeps extends ZeroPayloadDeps {
+  /** Who holds these keys at `now`, each a source and its key; `index` into them. */
+  findKeyHolders(keys: [sourceId: string, key: string][], now: number): Promise<KeyHolder[]>;
   deletePayloads(objectKeys: string[]): Promise<void>;
   /** One list an event, in the order of `eventIds`. */
   listFirstDeliveries(tenantId: string, eventIds: string[], limit: number): Promise<AcceptedDelivery[][]>;
@@ -112,6 +114,22 @@ export function dropObject(deps: SettleDeps, { objectKey }: Plan): void {
   deps.background(deps.deletePayloads([objectKey]).catch(() => {}));
 }
 
+/**
+ * A producer's retry of what was accepted is its duplicate, whatever the configuration says of such events by now. One trip,
+ * and only where something with a key was refused.
+ */
+export async function answerRefusedKeys(deps: SettleDeps, plan: Plan, now: number): Promise<void> {
+  const { refusedKeys } = plan;
+  if (refusedKeys.length === 0) return;
+  const keys = refusedKeys.map(({ sourceId, idempotencyKey }): [string, string] => [sourceId, idempotencyKey!]);
+  const holders = await orUnavailable(() => deps.findKeyHolders(keys, now));
+  const duplicates = holders.flatMap((holder) => {
+    const { position, ...refused } = refusedKeys[holder.index]!;
+    return reusedKey(refused, holder) === null ? [{ position, holder }] : [];
+  });
+  await answerDuplicates(deps, plan, duplicates);
+}
+
 /** Each repeats its first event's answer; all of them are one trip. */
 async function answerDuplicates(
   deps: SettleDeps,
@@ -136,7 +154,7 @@ async function answerDuplicates(
 }
 
 /** Null when the event is the one that holds the key, published again. */
-function reusedKey(event: Event, first: KeyHolder): AppError | null {
+function reusedKey(event: Keyed, first: KeyHolder): AppError | null {
   const same =
     first.type === event.type &&
     first.schemaVersion === event.schemaVersion &&

@@ -78,23 +78,17 @@ export function createPublishLedger(db: D1Database) {
       // Done again after its answer was lost, a commit may find a later revision and its own events under it.
       const committed = results.at(keyed.length > 0 ? -2 : -1)!.results[0]!["n"] as number;
       if (results[0]!.results[0]?.["revision"] !== revision && committed === 0) return { stale: true };
-      const holders = keyed.length > 0 ? results.at(-1)!.results : [];
-      return {
-        stale: false,
-        holders: holders.map((row) => ({
-          index: row["position"] as number,
-          id: row["id"] as string,
-          type: row["type"] as string,
-          schemaVersion: row["schema_version"] as number,
-          orderingKey: row["ordering_key"] as string | null,
-          payloadSha256: (row["payload_sha256"] as string).toLowerCase(),
-          variants: row["variants"] as string | null,
-          relayedAt: row["relayed_at"] as number,
-          deliveryCount: row["delivery_count"] as number,
-          skippedCount: row["skipped_count"] as number,
-          skipped: toSkipped(row["skipped"] as string | null),
-        })),
-      };
+      return { stale: false, holders: keyed.length > 0 ? results.at(-1)!.results.map(toKeyHolder) : [] };
+    },
+
+    /** Who holds these keys, each a source and its key; `index` into them. event_idempotency. */
+    async findKeyHolders(keys: [sourceId: string, key: string][], now: number): Promise<KeyHolder[]> {
+      const { results } = await selectKeyHolders(
+        db,
+        keys.map(([sourceId, key], index) => [sourceId, key, index]),
+        now,
+      ).all();
+      return results.map(toKeyHolder);
     },
 
     /** The first deliveries of events as they were when they were accepted, in order of endpoint id. Primary key. */
@@ -221,15 +215,32 @@ function countCommitted(db: D1Database, tenantId: string, revision: number, even
     .bind(tenantId, JSON.stringify(events.map(({ id }) => id)), revision);
 }
 
-function selectKeyHolders(db: D1Database, keyed: unknown[]): D1PreparedStatement {
+function toKeyHolder(row: Record<string, unknown>): KeyHolder {
+  return {
+    index: row["position"] as number,
+    id: row["id"] as string,
+    type: row["type"] as string,
+    schemaVersion: row["schema_version"] as number,
+    orderingKey: row["ordering_key"] as string | null,
+    payloadSha256: (row["payload_sha256"] as string).toLowerCase(),
+    variants: row["variants"] as string | null,
+    relayedAt: row["relayed_at"] as number,
+    deliveryCount: row["delivery_count"] as number,
+    skippedCount: row["skipped_count"] as number,
+    skipped: toSkipped(row["skipped"] as string | null),
+  };
+}
+
+function selectKeyHolders(db: D1Database, keyed: unknown[], now = 0): D1PreparedStatement {
   return db
     .prepare(
       `select k.value ->> 2 as position, e.id, e.type, e.schema_version, e.ordering_key,
               hex(e.payload_sha256) as payload_sha256, e.relayed_at, e.delivery_count, e.skipped_count, e.skipped,
               e.variants
-       from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1`,
+       from json_each(?1) k cross join event e on e.source_id = k.value ->> 0 and e.idempotency_key = k.value ->> 1
+       where e.expires_at > ?2`,
     )
-    .bind(JSON.stringify(keyed));
+    .bind(JSON.stringify(keyed), now);
 }
 
 function chunk<T>(items: T[], size: number): T[][] {

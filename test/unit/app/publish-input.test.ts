@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { AppError } from "../../../src/app/app-error.ts";
 import type { Publisher } from "../../../src/app/publish/publish-config.ts";
-import { checkItem, type PublishItem } from "../../../src/app/publish/publish-input.ts";
+import { checkItem, readItem, type PublishItem } from "../../../src/app/publish/publish-input.ts";
 import { parsePublishBody } from "../../../src/core/publish-body.ts";
 
 const keys = { version: 0, current: null, previous: null, previousValidUntil: null };
@@ -21,8 +21,11 @@ function item(fields: Record<string, unknown>, payload = new Uint8Array(3)): Pub
   return { fields, payload, payloadIsJson: true, contentType: "application/json", contentEncoding: null };
 }
 
-const check = (given: PublishItem, sourceId: string | null = SHOP.id) =>
-  checkItem(publisher(sourceId), given, MAX_PAYLOAD_BYTES, { stepsLeft: 1 });
+function check(given: PublishItem, sourceId: string | null = SHOP.id) {
+  const read = readItem(publisher(sourceId), given, MAX_PAYLOAD_BYTES);
+  checkItem(publisher(sourceId), given, read, { stepsLeft: 1 });
+  return read;
+}
 
 function refusal(given: PublishItem, sourceId?: string | null): AppError {
   try {

@@ -468,6 +468,22 @@ describe("faults of ours", () => {
   });
 });
 
+test("what was taken for abandoned is not attempted again while a report of it may be on its way, but not for ever", async () => {
+  for (const [reportsUntil, sentAt] of [
+    [T0, T0],
+    [T0 + 20_000, T0 + 20_000],
+    [Infinity, T0 + 599_000],
+  ] as const) {
+    const scene = laneScene({}, { reportsUntil: async () => reportsUntil });
+    scene.add("", names(1), { attemptCount: 1, relayFaultCount: 1, lastAttemptAt: T0 - 1_000 });
+    await scene.wake();
+    await scene.runFor(700 * SECOND_MS);
+    expect(scene.sent).toMatchObject([{ name: "e0", attempt: 2 }]);
+    expect(scene.sent[0]!.at).toBeGreaterThanOrEqual(sentAt);
+    expect(scene.sent[0]!.at).toBeLessThanOrEqual(sentAt + 60_000);
+  }
+});
+
 describe("heads that have waited long enough", () => {
   test("one that is too old ends without a request and lets the next go", async () => {
     const scene = laneScene();

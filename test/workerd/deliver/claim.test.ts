@@ -42,6 +42,28 @@ test("a claim whose answer was lost is taken up, not made twice", async () => {
   expect(await delivery.read()).toMatchObject({ status: "succeeded", attempt_count: 1 });
 });
 
+test("what was taken for abandoned is not attempted again while a report of it may be on its way", async () => {
+  const scene = await createScene();
+  const delivery = await scene.publishOne();
+  await scene.db
+    .prepare("update delivery set attempt_count = 1, relay_fault_count = 1, last_attempt_at = ? where event_id = ?")
+    .bind(Date.now() - 60_000, delivery.ref.eventId)
+    .run();
+  const later: number[] = [];
+  let until = Date.now() + 60_000;
+  const deps: typeof scene.deps = {
+    ...scene.deps,
+    reportsUntil: async () => until,
+    ringLater: (calls, delayMs) => void later.push(calls[0]!.attemptNumber, delayMs),
+  };
+  await attempt(deps, scene.context, delivery.call(2));
+  expect(requests).toHaveLength(0);
+  expect(later).toEqual([2, 5_000]);
+  until = 0;
+  await attempt(deps, scene.context, delivery.call(2));
+  expect(requests).toHaveLength(1);
+});
+
 test("a doorbell for another attempt than the next is dropped", async () => {
   const scene = await createScene();
   const delivery = await scene.publishOne();

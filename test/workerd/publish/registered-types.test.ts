@@ -41,6 +41,42 @@ test("a payload is held to the schema of its version, and a refusal names the pa
   }
 });
 
+test("a retry of what was accepted is its duplicate, though it would be refused by now; another event under its key is refused", async () => {
+  const { api } = await createProducer();
+  const { body: source } = await api.get("/v1/sources");
+  const keyed = (key: string, fields = {}) => event({ idempotency_key: key, payload: "free", ...fields });
+  const first = await api.post("/v1/events", keyed("a"));
+  expect(first.status).toBe(202);
+  const tighten: [string, () => Promise<unknown>][] = [
+    ["validation_failed", () => api.post("/v1/event-types", { name: "order.created", json_schema: SCHEMA })],
+    [
+      "event_type_not_allowed",
+      () => api.patch(`/v1/sources/${source.data[0].id}`, { allowed_event_types: ["other.*"] }),
+    ],
+  ];
+  for (const [code, tightenIt] of tighten) {
+    await tightenIt();
+    expect(await api.post("/v1/events", keyed("a"))).toMatchObject({
+      status: 200,
+      body: { id: first.body.id, duplicate: true, relayed_at: first.body.relayed_at },
+    });
+    for (const other of [keyed("a", { payload: "other" }), keyed("b"), keyed("a", { source: undefined })]) {
+      expect((await api.post("/v1/events", other)).status).toBeGreaterThanOrEqual(403);
+    }
+    expect((await api.post("/v1/events", keyed("a", { payload: "other" }))).body.code).toBe(code);
+    const batch = await api.post("/v1/events/batch", {
+      events: [keyed("b"), keyed("a"), event({ type: "other.thing" }), keyed("a")],
+    });
+    expect(batch.body.results).toMatchObject([
+      { error: { code } },
+      { status: 200, id: first.body.id },
+      { status: 202 },
+      { status: 200, id: first.body.id },
+    ]);
+  }
+  expect((await api.get("/v1/deliveries")).body.data).toEqual([]);
+});
+
 test("in a batch an event that does not fit sinks nobody else; a raw payload fits if it is JSON that does", async () => {
   const { api } = await createProducer();
   await api.post("/v1/event-types", { name: "order.created", json_schema: SCHEMA });
