@@ -110,6 +110,8 @@ async function resolveWindow(
   given: GivenFilter,
   subscriptionId: string,
 ): Promise<ReplayFilter> {
+  const subscription = await deps.subscriptions.find(tenantId, subscriptionId);
+  if (!subscription) throw invalidField("to_subscription_id", "no such subscription");
   for (const field of OF_DELIVERIES) {
     if (given[field] != null)
       throw invalidField(`filter.${field}`, "is of deliveries: it does not go with to_subscription_id");
@@ -117,9 +119,15 @@ async function resolveWindow(
   for (const field of ["created_after", "created_before"] as const) {
     if (given[field] == null) throw invalidField(`filter.${field}`, "is required with to_subscription_id");
   }
-  const subscription = await deps.subscriptions.find(tenantId, subscriptionId);
-  if (!subscription) throw invalidField("to_subscription_id", "no such subscription");
+  await requireSource(deps, tenantId, given);
   return { ...toFilter(given), endpointId: subscription.endpointId };
+}
+
+/** Also one that is deleted, whose events are still kept. */
+async function requireSource(deps: ReplayDeps, tenantId: string, { source_id: id }: GivenFilter): Promise<void> {
+  if (id != null && (await deps.findSourceName(tenantId, id)) === null) {
+    throw invalidField("filter.source_id", "no such source");
+  }
 }
 
 const OF_DELIVERIES = ["endpoint_id", "subscription_id", "status", "error_class"] as const;
@@ -149,6 +157,7 @@ async function countEvents(deps: ReplayDeps, asked: Parameters<typeof chooseEven
 /** A subscription says which endpoint is meant: its own alone. */
 async function resolveFilter(deps: ReplayDeps, tenantId: string, given: GivenFilter): Promise<ReplayFilter> {
   const filter = toFilter(given);
+  await requireSource(deps, tenantId, given);
   if (filter.endpointId !== null && !(await deps.endpoints.find(tenantId, filter.endpointId))) {
     throw invalidField("filter.endpoint_id", "no such endpoint");
   }

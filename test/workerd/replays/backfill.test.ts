@@ -202,14 +202,13 @@ test("one that is filled in costs four rows before its attempt, and few of its j
 });
 
 test.each([
-  [
-    { filter: { created_after: WINDOW.created_after }, to_subscription_id: "sub_0000000000000000" },
-    "filter.created_before",
-  ],
-  [{ filter: { ...WINDOW, status: "failed" }, to_subscription_id: "sub_0000000000000000" }, "filter.status"],
-  [{ filter: WINDOW, to_subscription_id: "sub_0000000000000000" }, "to_subscription_id"],
-])("%j is refused", async (body, path) => {
+  [{ created_after: WINDOW.created_after }, "filter.created_before"],
+  [{ ...WINDOW, status: "failed" }, "filter.status"],
+  [{ ...WINDOW, error_class: "gone" }, "filter.error_class"],
+  [{ ...WINDOW, source_id: "src_0000000000000000" }, "filter.source_id"],
+])("a back-fill of %j is refused", async (filter, path) => {
   const { tenant } = await createReplayFixture();
-  const { status, body: problem } = await tenant.api.post("/v1/replays", body);
+  const [{ id }] = (await tenant.api.get("/v1/subscriptions")).body.data;
+  const { status, body: problem } = await tenant.api.post("/v1/replays", { filter, to_subscription_id: id });
   expect([status, problem.errors[0].path]).toEqual([422, path]);
 });
