@@ -73,6 +73,7 @@ const LONGEST = [
   "outage-past-lease",
   "shards",
   "resolver",
+  "replays",
 ].map((name) => `/e2e/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {

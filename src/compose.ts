@@ -46,6 +46,7 @@ import { createLaneLedger } from "./storage/ledger/lane.ts";
 import { createLaneViewLedger } from "./storage/ledger/lane-view.ts";
 import { createListDeliveriesLedger } from "./storage/ledger/list-deliveries.ts";
 import { createListEventsLedger } from "./storage/ledger/list-events.ts";
+import { createPublishConfigLedger } from "./storage/ledger/publish-config.ts";
 import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
@@ -58,6 +59,10 @@ import { createAttemptsReport } from "./storage/ledger/reports/attempts.ts";
 import { createFiltersReport } from "./storage/ledger/reports/filters.ts";
 import { createLatencyReport } from "./storage/ledger/reports/latency.ts";
 import { createSchemaVersionsReport } from "./storage/ledger/reports/schema-versions.ts";
+import { createBackfillLedger } from "./storage/ledger/replays/backfill.ts";
+import { createReplayJobLedger } from "./storage/ledger/replays/jobs.ts";
+import { createReplayStepLedger } from "./storage/ledger/replays/steps.ts";
+import { createRetryPendingLedger } from "./storage/ledger/retry-pending.ts";
 import { createRerouteLedger } from "./storage/ledger/reroute.ts";
 import { createTestSendLedger } from "./storage/ledger/test-send.ts";
 import { createRetentionLedger } from "./storage/ledger/retention.ts";
@@ -135,6 +140,9 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createFiltersReport(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
+    ...createReplayJobLedger(db),
+    ...createBackfillLedger(db),
+    ...createRetryPendingLedger(db),
     ...act,
     ...payloads,
     shard,
@@ -256,6 +264,12 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
     ...createWatchLedger(db),
     ...createRetentionLedger(db),
     ...createOutboxLedger(db),
+    ...createReplayStepLedger(db),
+    ...createBackfillLedger(db),
+    findTenantRevision: createPublishConfigLedger(db).findTenantRevision,
+    subscriptions: createSubscriptionStore(db),
+    eventTypes: createEventTypeStore(db),
+    findSourceName: createSourceStore(db).findName,
     publishRaised: (tenantId) => publishOperational(outbox, tenantId),
     releaseHeldPart: createActLedger(db).releaseHeldPart,
     retentionDays: parseSettings(env).RETENTION_DAYS,

@@ -26,6 +26,7 @@ export type ErrorCode =
   | "held"
   | "not_blocked"
   | "payload_erased"
+  | "replay_ended"
   | "version_not_published"
   | "version_retired"
   | "rotation_in_progress"

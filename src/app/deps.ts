@@ -6,6 +6,7 @@ import type { ReadDeliveryDeps } from "./delivery/read-delivery.ts";
 import type { ReplayDeliveryDeps } from "./delivery/replay-delivery.ts";
 import type { RetryDeliveryDeps } from "./delivery/retry-delivery.ts";
 import type { EndpointDeps, SecretDeps } from "./endpoint/deps.ts";
+import type { RetryPendingDeps } from "./endpoint/retry-pending.ts";
 import type { ReadHealthDeps } from "./endpoint/read-health.ts";
 import type { SwitchEndpointDeps } from "./endpoint/switch-endpoint.ts";
 import type { TestEndpointDeps } from "./endpoint/test-endpoint.ts";
@@ -23,6 +24,7 @@ import type { NotePublishedDeps } from "./metrics/note-published.ts";
 import type { ChangeRoutingDeps } from "./endpoint/change-routing.ts";
 import type { ReadLaneDeps } from "./lane/read-lane.ts";
 import type { MoveLaneDeps } from "./lane/move-lane.ts";
+import type { ReplayDeps } from "./replay/deps.ts";
 import type { SkipHeadDeps } from "./lane/skip-head.ts";
 import type { ReportDeadLettersDeps } from "./report/dead-letters.ts";
 import type { ReportDisabledDeps } from "./report/disabled.ts";
@@ -65,6 +67,7 @@ export type ShardDeps = AuthenticateDeps &
   ListDeliveriesDeps &
   FindDeps &
   RetryDeliveryDeps &
+  RetryPendingDeps &
   ReplayDeliveryDeps &
   CancelDeliveryDeps &
   ReportFailuresDeps &
@@ -78,4 +81,5 @@ export type ShardDeps = AuthenticateDeps &
   NotePublishedDeps &
   ExportEventsDeps &
   ExportDeliveriesDeps &
-  ExportAttemptsDeps;
+  ExportAttemptsDeps &
+  ReplayDeps;

@@ -81,6 +81,12 @@ export function createDoorbells(env: Env, context: Pick<ExecutionContext, "waitU
     announce: (calls: DeliveryCall[]) => ring(sendRings(env.FIRST_ATTEMPTS, shard, calls, 0)),
     announceFanOuts: (fanOuts: FanOutRef[]) => ring(sendFanOuts(env.FIRST_ATTEMPTS, shard, fanOuts)),
     ringLater: (calls: DeliveryCall[], delayMs: number) => ring(sendRings(env.RETRIES, shard, calls, delayMs)),
+    callWatchdog: () =>
+      context.waitUntil(
+        watchdog(env, shard)
+          .arm(0)
+          .catch((error: unknown) => logFault("call watchdog", error)),
+      ),
     /** A lane that is not woken finds its work by its own alarm, or by the watchdog. */
     wakeLane,
     /** The same for new work, of which a lane that rests is told together. */

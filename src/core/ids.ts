@@ -21,7 +21,7 @@ const DELIVERY_ID =
   /^dlv_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9a-hjkmnp-tv-z]{16})([1-9a-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{0,5})?$/;
 const WEBHOOK_ID = /^msg_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9a-hjkmnp-tv-z]{16})$/;
 
-export type IdPrefix = "ten" | "src" | "ep" | "sub" | "sec" | "key" | "req";
+export type IdPrefix = "ten" | "src" | "ep" | "sub" | "sec" | "key" | "req" | "rpl";
 
 /** What a delivery is: this event owes this endpoint a response. `replayNo` is 0 for the first, 1 to 2^30 - 1 for replays. */
 export type DeliveryRef = { eventId: string; endpointId: string; replayNo: number };

@@ -23,6 +23,7 @@ import { findRoutes } from "./routes/find.ts";
 import { exportRoutes } from "./routes/export.ts";
 import { metricsRoutes, type MetricsOptions } from "./routes/metrics.ts";
 import { publishRoutes, type PublishOptions } from "./routes/publish.ts";
+import { replayRoutes } from "./routes/replays.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { subscriptionRoutes } from "./routes/subscriptions.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
@@ -72,6 +73,7 @@ export function createApp(options: AppOptions) {
     ["/v1/reports", reportRoutes, requirePrincipal(options)],
     ["/v1/find", findRoutes, requirePrincipal(options)],
     ["/v1/export", exportRoutes, requirePrincipal(options)],
+    ["/v1/replays", replayRoutes, requirePrincipal(options)],
     ["/v1/sources", sourceRoutes, requirePrincipal(options)],
     ["/v1/endpoints", endpointRoutes, requirePrincipal(options)],
     ["/v1/subscriptions", subscriptionRoutes, requirePrincipal(options)],

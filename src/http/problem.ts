@@ -30,6 +30,7 @@ const PROBLEMS: Record<ErrorCode | "internal_error", { status: number; title: st
   not_blocked: { status: 409, title: "Not a blocked head" },
   held: { status: 409, title: "Delivery held" },
   payload_erased: { status: 409, title: "Payload erased" },
+  replay_ended: { status: 409, title: "Replay ended" },
   version_not_published: { status: 409, title: "Version not published" },
   version_retired: { status: 409, title: "Version retired" },
   rotation_in_progress: { status: 409, title: "Rotation in progress" },

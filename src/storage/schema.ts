@@ -361,6 +361,9 @@ export const delivery = sqliteTable(
     index("delivery_replay")
       .on(t.tenantId, t.createdAt)
       .where(sql`replay_no > 0`),
+    index("delivery_replayable")
+      .on(t.tenantId, t.endpointId, t.status)
+      .where(sql`terminal_at is not null and status <> 'succeeded'`),
   ],
 );
 
@@ -432,5 +435,58 @@ export const operationalEvent = sqliteTable(
   (t) => [
     primaryKey({ columns: [t.tenantId, t.raisedAt, t.id] }),
     foreignKey({ columns: [t.tenantId], foreignColumns: [tenant.id] }),
+  ],
+);
+
+export const replay = sqliteTable(
+  "replay",
+  {
+    tenantId: text("tenant_id").notNull(),
+    id: text("id").notNull(),
+    state: text("state").notNull().default("dry_run"),
+    filter: text("filter").notNull(),
+    toSubscriptionId: text("to_subscription_id"),
+    retryPolicy: text("retry_policy"),
+    includeReplayed: integer("include_replayed", { mode: "boolean" }).notNull().default(false),
+    expected: integer("expected"),
+    expectedAtLeast: integer("expected_at_least").notNull(),
+    sample: text("sample").notNull().default("[]"),
+    lookedAt: integer("looked_at").notNull().default(0),
+    found: integer("found").notNull().default(0),
+    replayed: integer("replayed").notNull().default(0),
+    skipped: text("skipped").notNull().default("{}"),
+    error: text("error"),
+    createdAt: integer("created_at").notNull(),
+    startedAt: integer("started_at"),
+    finishedAt: integer("finished_at"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.id] }),
+    foreignKey({ columns: [t.tenantId], foreignColumns: [tenant.id] }),
+    index("replay_created").on(t.tenantId, t.createdAt, t.id),
+    index("replay_running")
+      .on(t.tenantId)
+      .where(sql`state = 'running'`),
+  ],
+);
+
+export const replayPart = sqliteTable(
+  "replay_part",
+  {
+    tenantId: text("tenant_id").notNull(),
+    replayId: text("replay_id").notNull(),
+    endpointId: text("endpoint_id").notNull(),
+    step: integer("step").notNull().default(0),
+    afterEventId: text("after_event_id").notNull().default(""),
+    open: text("open").notNull().default("[]"),
+    waits: integer("waits").notNull().default(0),
+    faults: integer("faults").notNull().default(0),
+    nextStepAt: integer("next_step_at").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.replayId, t.endpointId] }),
+    foreignKey({ columns: [t.tenantId, t.replayId], foreignColumns: [replay.tenantId, replay.id] }),
+    foreignKey({ columns: [t.tenantId, t.endpointId], foreignColumns: [endpoint.tenantId, endpoint.id] }),
+    index("replay_part_due").on(t.nextStepAt),
   ],
 );

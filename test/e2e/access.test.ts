@@ -41,12 +41,17 @@ async function createScene(): Promise<Scene> {
     await createKey({ scope: "publish", source_id: tenant.sourceId }),
   ];
   const name = `walk.${tenant.id}0`;
+  const replay = await expectStatus(
+    201,
+    tenant.admin.post("/v1/replays", { filter: { endpoint_id: endpoint.id }, dry_run: true }),
+  );
   const eventType = await expectStatus(201, tenant.admin.post("/v1/event-types", { name }));
   return {
     tenant,
     ids: {
       events: event.id,
       deliveries: delivery.id,
+      replays: replay.id,
       sources: tenant.sourceId,
       endpoints: endpoint.id,
       subscriptions: endpoint.subscriptionId,
@@ -107,6 +112,8 @@ describe("another tenant's id in a body is answered as an id of nothing: 422", (
   const cases = STEPS.filter(isOfTenant).flatMap((step) =>
     fieldsOf(step).map((field) => ({ name: `${step.name} ${field.path.join(".")}`, step, field })),
   );
+  /** Of one event of a batch the refusal is its own. */
+  const pathOf = ({ path }: IdField) => path.slice(path.indexOf("[]") + 1).join(".");
   const refusalIn = ({ status, body }: Answer) =>
     body.results ? { status: body.results[0].status, body: body.results[0].error } : { status, body };
 
@@ -119,7 +126,8 @@ describe("another tenant's id in a body is answered as an id of nothing: 422", (
     const nothing = await answerFor(ofNothing(id));
     expect(withoutRequestId(foreign)).toEqual(withoutRequestId(nothing));
     if (step.name === NOT_A_HEAD) expect(foreign.body).toMatchObject({ status: 409, code: "not_blocked" });
-    else expect(foreign.body).toMatchObject({ status: 422, code: "validation_failed", errors: [{ path: field.name }] });
+    else
+      expect(foreign.body).toMatchObject({ status: 422, code: "validation_failed", errors: [{ path: pathOf(field) }] });
     expect([await readAll(owner), await readAll(caller)]).toEqual(before);
   });
 });

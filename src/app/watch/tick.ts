@@ -5,6 +5,7 @@ import { MAX_RING_DELAY_MS, type DeliveryCall } from "../deliver/delivery-call.t
 import { recordAttempt, type RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import { MAX_REPORT_WAIT_MS } from "../deliver/report.ts";
 import { releaseHeld, type ReleaseHeldDeps } from "../endpoint/release-held.ts";
+import { goOnWithReplays, type GoOnWithReplaysDeps } from "../replay/go-on.ts";
 import { expandOverdue, type ExpandFanOutDeps } from "../publish/expand-fan-out.ts";
 import type { Runtime } from "../runtime.ts";
 import { emptyOutboxes, type EmptyOutboxesDeps, type OutboxWalk } from "./empty-outboxes.ts";
@@ -31,7 +32,14 @@ interface ExpiredLease extends TenantDeliveryRef {
 }
 
 export interface WatchDeps
-  extends RecordAttemptDeps, ReleaseHeldDeps, WakeLanesDeps, EmptyOutboxesDeps, ExpandFanOutDeps, Pick<Runtime, "now"> {
+  extends
+    RecordAttemptDeps,
+    ReleaseHeldDeps,
+    WakeLanesDeps,
+    EmptyOutboxesDeps,
+    ExpandFanOutDeps,
+    GoOnWithReplaysDeps,
+    Pick<Runtime, "now"> {
   listDue(until: number, after: DueDelivery | null, limit: number): Promise<DueDelivery[]>;
   listLongRetriesDue(from: number, until: number, minDelayMs: number, limit: number): Promise<DueDelivery[]>;
   listExpiredLeases(now: number, limit: number): Promise<ExpiredLease[]>;
@@ -114,6 +122,7 @@ export async function tick(deps: WatchDeps, state: WatchState): Promise<number |
     ["wake lanes", () => wakeLanes(deps, state.lanes, now)],
     ["ring long retries", () => ringLongRetries(deps, state, now)],
     ["ring overdue", () => ringOverdue(deps, state, now)],
+    ["go on with replays", () => goOnWithReplays(deps)],
     ["publish operational events", () => emptyOutboxes(deps, state.outboxes)],
     ["delete expired", () => deleteExpired(deps, state, now)],
   ];

@@ -7,6 +7,7 @@ import { eventTypeOperations } from "./operations/event-types.ts";
 import { reportOperations } from "./operations/reports.ts";
 import { findOperations } from "./operations/find.ts";
 import { exportOperations } from "./operations/export.ts";
+import { replayOperations } from "./operations/replays.ts";
 import { serviceOperations } from "./operations/service.ts";
 import { sourceOperations } from "./operations/sources.ts";
 import { subscriptionOperations } from "./operations/subscriptions.ts";
@@ -19,6 +20,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...reportOperations,
   ...findOperations,
   ...exportOperations,
+  ...replayOperations,
   ...endpointOperations,
   ...subscriptionOperations,
   ...eventTypeOperations,

@@ -41,6 +41,11 @@ export const CreatedEndpointAnswer = EndpointAnswer.extend({ secret: z.string() 
 });
 type CreatedEndpointAnswer = z.infer<typeof CreatedEndpointAnswer>;
 
+export const RetriedPendingAnswer = z
+  .object({ retried: z.int(), next_cursor: z.string().nullable() })
+  .register(ANSWERS, { id: "RetriedPending" });
+export type RetriedPendingAnswer = z.infer<typeof RetriedPendingAnswer>;
+
 export function presentEndpoint(endpoint: Endpoint): EndpointAnswer {
   return {
     id: endpoint.id,

@@ -9,7 +9,7 @@ import { RetryPolicy } from "../../core/retry-policy.ts";
 import { id, time } from "./fields.ts";
 
 /** An override as it was given: any part of a policy. */
-const PartialRetryPolicy = RetryPolicy.partial().register(ANSWERS, { id: "PartialRetryPolicy" });
+export const PartialRetryPolicy = RetryPolicy.partial().register(ANSWERS, { id: "PartialRetryPolicy" });
 
 export const SubscriptionAnswer = z
   .object({

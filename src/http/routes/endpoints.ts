@@ -4,6 +4,7 @@ import { deleteEndpoint } from "../../app/endpoint/delete-endpoint.ts";
 import { listSecrets } from "../../app/endpoint/list-secrets.ts";
 import { getEndpoint, listEndpoints } from "../../app/endpoint/read-endpoint.ts";
 import { getHealth } from "../../app/endpoint/read-health.ts";
+import { retryPending } from "../../app/endpoint/retry-pending.ts";
 import { rotateSecret } from "../../app/endpoint/rotate-secret.ts";
 import { getLane } from "../../app/lane/read-lane.ts";
 import { moveLane } from "../../app/lane/move-lane.ts";
@@ -14,7 +15,7 @@ import { testEndpoint } from "../../app/endpoint/test-endpoint.ts";
 import { updateEndpoint } from "../../app/endpoint/update-endpoint.ts";
 import type { HttpContext } from "../context.ts";
 import { presentAttempt } from "../present/delivery.ts";
-import { presentCreatedEndpoint, presentEndpoint } from "../present/endpoint.ts";
+import { presentCreatedEndpoint, presentEndpoint, type RetriedPendingAnswer } from "../present/endpoint.ts";
 import { presentHealth } from "../present/health.ts";
 import { presentPage } from "../present/page.ts";
 import { presentListedSecret, presentRotatedSecret } from "../present/secret.ts";
@@ -46,6 +47,15 @@ export const endpointRoutes = new Hono<HttpContext>()
     const colo = (c.req.raw.cf?.colo as string | undefined) ?? null;
     const { delivery, attempt } = await testEndpoint(c.var.deps, c.var.principal, c.req.param("id"), colo);
     return c.json(presentAttempt(delivery, attempt));
+  })
+  .post("/:id/retry-pending", async (c) => {
+    const { retried, nextCursor } = await retryPending(
+      c.var.deps,
+      c.var.principal,
+      c.req.param("id"),
+      await readJson(c),
+    );
+    return c.json({ retried, next_cursor: nextCursor } satisfies RetriedPendingAnswer);
   })
   .get("/:id/health", async (c) =>
     c.json(presentHealth(await getHealth(c.var.deps, c.var.principal, c.req.param("id")))),

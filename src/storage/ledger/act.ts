@@ -5,18 +5,12 @@ import { disableEndpoint } from "./disable.ts";
 import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { ringFor, type OutboxBell } from "./raise.ts";
+import { REPLAYED_VERSION } from "./replayed-version.ts";
 import { toRetryPolicyRow } from "../config/retry-policies.ts";
 
 /** Of the lane of event `e` at endpoint `ep`. */
 const SAME_LANE = `x.endpoint_id = ep.id and x.lane_key = ${LANE_KEY} and x.terminal_at is null and x.lane_key is not null`;
 const BLOCKED_HEAD = "b.endpoint_id = d.endpoint_id and b.event_id = d.event_id and b.replay_no = d.replay_no";
-
-/** As `core/choose-version` chooses, of event `e` for subscription `s`; null where there is none to send. */
-const REPLAYED_VERSION = `(select max(v.version)
-  from (select e.schema_version as version union all select j.value ->> 0 from json_each(e.variants) j) v
-  where v.version = coalesce(s.schema_version, v.version) and not exists (
-    select 1 from event_type x where x.tenant_id = e.tenant_id and x.name = e.type and x.schema_version = v.version
-      and x.retired_at is not null))`;
 
 const KEY = "tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3 and replay_no = ?4";
 /** Rows moved by one statement, so that no statement grows with a backlog. */

@@ -195,8 +195,8 @@ export function createWatchLedger(db: D1Database) {
     },
 
     /**
-     * When the watchdog is needed next: the first due work after `now` (a fan-out when it is overdue), and the first delivery
-     * that is due already.
+     * When the watchdog is needed next: the first due work after `now` (a fan-out when it is overdue), a replay's next step, and
+     * the first delivery that is due already.
      */
     async findNextDue(now: number): Promise<{ nextDueAt: number | null; oldestDueAt: number | null }> {
       const row = await db
@@ -205,12 +205,15 @@ export function createWatchLedger(db: D1Database) {
                   (select min(next_attempt_at) from delivery where ${DUE} and next_attempt_at <= ?1) as oldest_at,
                   (select min(next_attempt_at) from delivery where ${LEASED}) as lease_at,
                   (select min(hold_until) from delivery where hold_until is not null) as hold_at,
-                  (select min(event_id) from fan_out) as fan_out_id`,
+                  (select min(event_id) from fan_out) as fan_out_id,
+                  (select min(next_step_at) from replay_part) as replay_at`,
         )
         .bind(now)
         .first<Row>();
       const fanOutAt = row!["fan_out_id"] === null ? null : eventIdTimeMs(row!["fan_out_id"]) + FAN_OUT_OVERDUE_MS;
-      const times = [row!["pending_at"], row!["lease_at"], row!["hold_at"], fanOutAt].filter((time) => time !== null);
+      const times = [row!["pending_at"], row!["lease_at"], row!["hold_at"], row!["replay_at"], fanOutAt].filter(
+        (time) => time !== null,
+      );
       return { nextDueAt: times.length > 0 ? Math.min(...times) : null, oldestDueAt: row!["oldest_at"] };
     },
   };

@@ -11,6 +11,7 @@ const NOUN_OF_FIELD: Record<string, string> = {
   source: "sources",
   endpoint_id: "endpoints",
   subscription_id: "subscriptions",
+  to_subscription_id: "subscriptions",
   event_id: "events",
   delivery_id: "deliveries",
 };

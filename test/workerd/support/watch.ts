@@ -22,6 +22,7 @@ export function createWatchdog({ tenant, context }: Pick<Scene, "tenant" | "cont
     listStrandedHolds: async () => ({ endpoints: [], next: null }),
     listOverdueLanes: async () => ({ lanes: [], next: null }),
     listRaisedTenants: async () => [],
+    listDueReplayParts: async () => [],
     walkOldEvents: async () => ({ events: [], next: null }),
     reportsUntil: async () => 0,
   };

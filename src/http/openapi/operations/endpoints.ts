@@ -1,11 +1,12 @@
 import { CreateEndpointInput } from "../../../app/endpoint/create-endpoint.ts";
 import { ListSecretsInput } from "../../../app/endpoint/list-secrets.ts";
 import { ListEndpointsInput } from "../../../app/endpoint/read-endpoint.ts";
+import { RetryPendingInput } from "../../../app/endpoint/retry-pending.ts";
 import { RotateSecretInput } from "../../../app/endpoint/rotate-secret.ts";
 import { UpdateEndpointInput } from "../../../app/endpoint/update-endpoint.ts";
 import { SkipHeadInput } from "../../../app/lane/skip-head.ts";
 import { AttemptAnswer } from "../../present/delivery.ts";
-import { CreatedEndpointAnswer, EndpointAnswer } from "../../present/endpoint.ts";
+import { CreatedEndpointAnswer, EndpointAnswer, RetriedPendingAnswer } from "../../present/endpoint.ts";
 import { HealthAnswer } from "../../present/health.ts";
 import { LaneAnswer } from "../../present/lane.ts";
 import { pageOf } from "../../present/page.ts";
@@ -57,6 +58,14 @@ export const endpointOperations: Operation[] = [
     answers: THE_ENDPOINT,
   }),
   act(ENDPOINT, "enable", { id: "enableEndpoint", summary: "Let a disabled endpoint go on", answers: THE_ENDPOINT }),
+  act(ENDPOINT, "retry-pending", {
+    id: "retryPending",
+    summary: "Make all due now that waits for a retry at an endpoint",
+    description: "Order, cap and rate still apply. A part at a time: go on with `next_cursor` while there is one.",
+    body: jsonBody("RetryPending", RetryPendingInput, {}),
+    answers: { 200: answer("How many are due.", RetriedPendingAnswer) },
+    problems: ["held"],
+  }),
   act(ENDPOINT, "test", {
     id: "testEndpoint",
     summary: "Send one test event to an endpoint at once",
