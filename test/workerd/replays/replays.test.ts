@@ -259,7 +259,8 @@ test("each part of a filter has to hold", async () => {
   expect(await sampleOf({ source_id: other.id })).toEqual([]);
   expect(await sampleOf({ subscription_id: subscription.id })).toEqual([...a, ...b]);
   expect(await sampleOf({ created_before: created })).toEqual(a);
-  expect(await sampleOf({ created_after: created })).toEqual(b);
+  expect(await sampleOf({ created_after: created })).toEqual([]);
+  expect(await sampleOf({ created_after: new Date(Date.parse(created) - 1).toISOString() })).toEqual(b);
   expect(await sampleOf({ endpoint_id: scene.endpointId, error_class: "http_4xx" })).toEqual(a);
   // The walk means what the count did.
   const { id } = await scene.ask({ filter: { created_before: created, status: "dead_letter" } });

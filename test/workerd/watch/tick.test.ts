@@ -29,6 +29,7 @@ function createWatch(scene: Scene) {
     listLongRetriesDue: async (from, until, minDelayMs) =>
       mine(await real.listLongRetriesDue(from, until, minDelayMs, EVERYTHING)),
     listExpiredLeases: async (now) => mine(await real.listExpiredLeases(now, EVERYTHING)),
+    listDueReplayParts: async (now) => mine(await real.listDueReplayParts(now, EVERYTHING)),
     listEndedHolds: async (now) => mine(await real.listEndedHolds(now, EVERYTHING)),
     // Always of this tenant: a walk through those of all tests would take many ticks.
     walkOldEvents: async (_after, beforeId, limit) => {

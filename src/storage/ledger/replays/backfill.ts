@@ -28,7 +28,7 @@ export function createBackfillLedger(db: D1Database) {
       after: string,
       until: number,
     ) {
-      const from = firstEventIdAt(filter.createdAfter ?? 0);
+      const from = firstEventIdAt((filter.createdAfter ?? -1) + 1);
       const before = [eventsBefore(filter), firstEventIdAt(until + 1)].toSorted()[0]!;
       const { results } = await db
         .prepare(

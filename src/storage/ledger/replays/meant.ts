@@ -14,7 +14,7 @@ export function isMeant(filter: string, startedAt: string, includeReplayed: stri
   return `d.created_at <= ${startedAt} and d.terminal_at <= ${startedAt}
     and (${includeReplayed} or d.replayed_as is null)
     and ${equals("d.subscription_id", "subscriptionId")} and ${equals("d.last_error_class", "errorClass")}
-    and d.created_at >= coalesce(${filter} ->> 'createdAfter', 0)
+    and d.created_at > coalesce(${filter} ->> 'createdAfter', -1)
     and d.created_at < coalesce(${filter} ->> 'createdBefore', d.created_at + 1)
     and ${equals("e.type", "eventType")} and ${equals("e.source_id", "sourceId")} and e.type <> '${TEST_EVENT_TYPE}'`;
 }
