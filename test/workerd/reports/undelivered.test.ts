@@ -97,6 +97,17 @@ test("a count that was not made to its end is null, never too small, and the rep
     data: [{ depth: null }, { endpointId: second, depth: 1, oldestAt: now - 10 }],
   });
 
+  // One that is in queues too, with what has expired in front of its lane.
+  const mixed = await sceneOf({ ordering_mode: "strict" });
+  await record(mixed, [
+    { status: "pending", createdAt: now - 10 },
+    ...Array.from({ length: 12 }, () => ({ status: "pending", laneKey: "", expiresAt: now - 1 })),
+    { status: "pending", createdAt: now - 20, laneKey: "" },
+  ]);
+  const seen = await createUndeliveredReport(mixed.db, 10).listUndelivered(mixed.tenant.id, now);
+  expect(seen).toMatchObject({ complete: false, data: [{ depth: null, oldestAt: now - 10 }] });
+  await empty(mixed);
+
   const queued = await sceneOf();
   await record(
     queued,
