@@ -118,3 +118,18 @@ test("a count that was not made to its end is null, never too small, and the rep
   expect(few.data.every(({ depth }) => depth === null)).toBe(true);
   expect(ids).toHaveLength(20);
 });
+
+test("endpoints whose oldest are as old come in the order of their ids, as in SQL", async () => {
+  const scene = await sceneOf();
+  const { api } = scene.tenant;
+  const { id } = (await api.post("/v1/endpoints", { url: "https://consumer.example/b" })).body;
+  await api.post("/v1/subscriptions", { endpoint_id: id, event_type_pattern: "a.*" });
+  const endpoints = [scene.endpointId, id].toSorted();
+  const createdAt = Date.now() - HOUR_MS;
+  // The greater id has the smaller event.
+  await record(
+    scene,
+    endpoints.toReversed().map((endpointId) => ({ status: "pending", createdAt, endpointId })),
+  );
+  expect((await undelivered(scene)).data.map((row: { endpoint_id: string }) => row.endpoint_id)).toEqual(endpoints);
+});

@@ -44,7 +44,7 @@ const LIST_UNDELIVERED = `
   select g.*, count(g.oldest) over () as groups,
     (select count(*) from pending) < ?3 and (select count(*) from processing) < ?3
       and (select count(*) from living) < ${MAX_ENDPOINTS} and not exists (select 1 from found where not is_whole) as complete
-  from (select 1) left join grouped g order by g.oldest, g.endpoint_id limit ${MAX_GROUPS}`;
+  from (select 1) left join grouped g order by substr(g.oldest, 1, 15), g.endpoint_id limit ${MAX_GROUPS}`;
 
 export function createUndeliveredReport(db: D1Database, maxLookedAt = MAX_LOOKED_AT) {
   return {
