@@ -19,8 +19,8 @@ describe("an unknown route is 404, token or not", () => {
     ["GET", "/"],
     ["GET", "/v1"],
     ["GET", "/v1/nothing"],
-    ["POST", "/v1/replays"],
-    ["GET", "/v1/replays"],
+    ["POST", "/v1/replay"],
+    ["GET", "/v1/reports"],
     ["GET", "/v1/endpoints/ep_1/nothing"],
     ["GET", "/v1/events/a/b/c"],
     ["GET", "/v1/events/"],
@@ -35,7 +35,8 @@ describe("an unknown route is 404, token or not", () => {
       expect(status).toBe(404);
       expect(headers.get("Content-Type")).toBe("application/problem+json");
       if (method === "HEAD") expect(body).toBe("");
-      else expect(body).toMatchObject({ title: "Not found", code: "not_found" });
+      else
+        expect(body).toMatchObject({ title: "Not found", code: "not_found", detail: expect.stringContaining("/docs") });
     }
   });
 });
