@@ -126,7 +126,7 @@ async function resolveWindow(
 /** Also one that is deleted, whose events are still kept. */
 async function requireSource(deps: ReplayDeps, tenantId: string, { source_id: id }: GivenFilter): Promise<void> {
   if (id != null && (await deps.findSourceName(tenantId, id)) === null) {
-    throw invalidField("filter.source_id", "no such source");
+    throw invalidField("filter.source_id", "no such source: its id is meant, src_…, not its name");
   }
 }
 
