@@ -1,15 +1,6 @@
-import type { RetryPolicyRow } from "../../config/retry-policies.ts";
-import type { EventChoice } from "./backfill.ts";
+import type { EventChoice, ReplayPart } from "../../../core/replay.ts";
+import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
 import { IS_NEXT_STEP, MAX_REPLAY_NO, REPLAY_LANE_KEY } from "./replay-chosen.ts";
-
-interface Step {
-  tenantId: string;
-  replayId: string;
-  endpointId: string;
-  step: number;
-  toSubscriptionId: string | null;
-  includeReplayed: boolean;
-}
 
 /** The configuration is that of revision ?7. */
 const IS_FRESH = `${IS_NEXT_STEP} and (select revision from tenant where id = ?1) = ?7`;
@@ -43,7 +34,7 @@ const TAIL = `max(0, coalesce((select max(x.lane_position) from delivery x where
  */
 export function insertBackfilled(
   db: D1Database,
-  of: Step,
+  of: ReplayPart,
   choice: EventChoice,
   policy: RetryPolicyRow | null,
   now: number,
@@ -64,13 +55,7 @@ export function insertBackfilled(
         of.includeReplayed ? 1 : 0,
         ...more,
       );
-  const keepPolicy = policy
-    ? [
-        db
-          .prepare("insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing")
-          .bind(of.tenantId, policy.id, policy.policy),
-      ]
-    : [];
+  const keepPolicy = keepRetryPolicy(db, of.tenantId, policy);
   const count = bind(
     `update replay set looked_at = looked_at + ?10, found = found + ?11,
        replayed = replayed + (select count(*) from ${CHOSEN} where ${SKIPPED_FOR} is null),

@@ -1,15 +1,7 @@
-import type { Choice } from "../../../core/replay.ts";
-import type { RetryPolicyRow } from "../../config/retry-policies.ts";
+import type { Choice, ReplayPart } from "../../../core/replay.ts";
+import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
 import { LANE_KEY, retryKey } from "../lane-key.ts";
 import { REPLAYED_VERSION } from "../replayed-version.ts";
-
-interface Step {
-  tenantId: string;
-  replayId: string;
-  endpointId: string;
-  step: number;
-  includeReplayed: boolean;
-}
 
 export const MAX_REPLAY_NO = 32_767;
 
@@ -64,7 +56,13 @@ const REPLAYED_NOW = `exists (select 1 from delivery r where r.tenant_id = ?1 an
  * Several statements see the same rows, so each comes to the same verdict on them. `inserted` is which of them gives back what was
  * made.
  */
-export function replayChosen(db: D1Database, of: Step, choice: Choice, policy: RetryPolicyRow | null, now: number) {
+export function replayChosen(
+  db: D1Database,
+  of: ReplayPart,
+  choice: Choice,
+  policy: RetryPolicyRow | null,
+  now: number,
+) {
   const { chosen, lookedAt, found } = choice;
   const sameEvent = found - chosen.length;
   const rows = JSON.stringify(chosen.map(({ eventId, replayNo, replayNos }) => [eventId, replayNo, replayNos]));
@@ -87,13 +85,7 @@ export function replayChosen(db: D1Database, of: Step, choice: Choice, policy: R
     sameEvent,
   );
   if (chosen.length === 0) return { statements: [count, nothing(db)], inserted: 1 };
-  const keepPolicy = policy
-    ? [
-        db
-          .prepare("insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing")
-          .bind(of.tenantId, policy.id, policy.policy),
-      ]
-    : [];
+  const keepPolicy = keepRetryPolicy(db, of.tenantId, policy);
   const insert = bind(
     `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status, retry_policy_id, created_at,
        scheduled_at, next_attempt_at, replay_of, relay_region, expires_at, lane_key, lane_position, schema_version)
