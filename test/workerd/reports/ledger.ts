@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { createEventIds } from "../../../src/core/ids.ts";
-import type { Scene } from "../support/scene.ts";
+import { empty, type Scene } from "../support/scene.ts";
 
 /** A row of each table as a test wants it; what is left out is of no account. Times are ms since 1970 UTC. */
 export interface SeedEvent {
@@ -45,7 +45,7 @@ export interface SeedAttempt {
 const FAR = 4_000_000_000_000;
 const CHUNK = 2_000;
 
-/** Puts a known ledger in place, and takes it away at the test's end: nothing that waits is left to the real watchdog. */
+/** Puts a known ledger in place, and takes it away at the test's end. */
 export async function seed(scene: Scene, events: SeedEvent[]): Promise<string[]> {
   const ids = await fill(scene, events);
   onTestFinished(() => empty(scene));
@@ -153,11 +153,6 @@ export async function fill(scene: Scene, events: SeedEvent[]): Promise<string[]>
     ]);
   }
   return rows.map(({ id }) => id);
-}
-
-export async function empty({ db, tenant }: Scene): Promise<void> {
-  const rows = ["attempt", "delivery"].map((table) => `delete from ${table} where tenant_id = ?1`);
-  await db.batch([...rows, "delete from event where tenant_id = ?1"].map((sql) => db.prepare(sql).bind(tenant.id)));
 }
 
 /** Hashes, in hex, become blobs. */

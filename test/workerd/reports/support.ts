@@ -99,12 +99,6 @@ export async function record({ db, tenant, endpointId }: Scene, rows: Recorded[]
   return ids;
 }
 
-/** Nothing that waits is left to the real watchdog. */
-export async function empty({ db, tenant }: Scene): Promise<void> {
-  const tables = ["attempt", "delivery", "event"];
-  await db.batch(tables.map((table) => db.prepare(`delete from ${table} where tenant_id = ?1`).bind(tenant.id)));
-}
-
 /** `count` deliveries that died a millisecond apart, the newest at `until`, each after one failed request. */
 export async function recordDead(scene: Scene, count: number, until: number, over: { open?: boolean } = {}) {
   const { db, tenant, endpointId } = scene;
