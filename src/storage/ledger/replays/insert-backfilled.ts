@@ -1,6 +1,6 @@
 import type { EventChoice, ReplayPart } from "../../../core/replay.ts";
 import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
-import { IS_NEXT_STEP, MAX_REPLAY_NO, REPLAY_LANE_KEY } from "./replay-chosen.ts";
+import { IS_NEXT_STEP, MAX_REPLAY_NO, REPLAY_LANE_KEY, UNSENDABLE } from "./replay-chosen.ts";
 
 /** The configuration is that of revision ?7. */
 const IS_FRESH = `${IS_NEXT_STEP} and (select revision from tenant where id = ?1) = ?7`;
@@ -16,11 +16,7 @@ const LAST_NO = `(select max(x.replay_no) from delivery x where ${OF_EVENT})`;
 /** Why one of CHOSEN is not delivered at ?6; null where it is. ?9 says whether it may be once more. */
 const SKIPPED_FOR = `case
   when e.id is null or e.expires_at <= ?6 then 'expired'
-  when e.payload_erased_at is not null then 'payload_erased'
-  when ep.deleted_at is not null then 'endpoint_deleted'
-  when ep.disabled_at is not null then 'endpoint_disabled'
-  when s.deleted_at is not null then 'subscription_deleted'
-  when s.disabled_at is not null then 'subscription_disabled'
+  ${UNSENDABLE}
   when e.dispatched_at is null then 'still_open'
   when not ?9 and ${LAST_NO} is not null then 'already_replayed'
   when exists (select 1 from delivery x where ${OF_EVENT} and x.terminal_at is null) then 'still_open'

@@ -20,14 +20,17 @@ const CHOSEN = `json_each(?5) j
 const OF_EVENT = "x.tenant_id = d.tenant_id and x.event_id = d.event_id and x.endpoint_id = d.endpoint_id";
 const LAST_NO = `(select max(x.replay_no) from delivery x where ${OF_EVENT})`;
 
-/** Why one of CHOSEN is not replayed at ?6; null where it is. ?7 says whether it may be once more. */
-const SKIPPED_FOR = `case
-  when d.event_id is null or e.expires_at <= ?6 then 'expired'
-  when e.payload_erased_at is not null then 'payload_erased'
+/** Why nothing can be made of event `e` for subscription `s` of endpoint `ep`, in a `case`. */
+export const UNSENDABLE = `when e.payload_erased_at is not null then 'payload_erased'
   when ep.deleted_at is not null then 'endpoint_deleted'
   when ep.disabled_at is not null then 'endpoint_disabled'
   when s.deleted_at is not null then 'subscription_deleted'
-  when s.disabled_at is not null then 'subscription_disabled'
+  when s.disabled_at is not null then 'subscription_disabled'`;
+
+/** Why one of CHOSEN is not replayed at ?6; null where it is. ?7 says whether it may be once more. */
+const SKIPPED_FOR = `case
+  when d.event_id is null or e.expires_at <= ?6 then 'expired'
+  ${UNSENDABLE}
   when not ?7 and d.replayed_as is not null then 'already_replayed'
   when exists (select 1 from delivery x where ${OF_EVENT} and x.terminal_at is null) then 'still_open'
   when ${LAST_NO} >= ${MAX_REPLAY_NO} then 'replayed_too_often'
