@@ -28,6 +28,7 @@ const WholeNumber = (pattern: RegExp, message: string, minimum: number, maximum:
     .string()
     .regex(pattern, message)
     .transform(Number)
+    .pipe(z.number().min(minimum).max(maximum))
     .meta({ jsonSchema: { type: "integer", minimum, maximum } });
 
 /** Who made an attempt: visible characters, so that nothing else is compared with a million rows. */
