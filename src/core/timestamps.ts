@@ -3,7 +3,8 @@ import { ok, refuse, type Result } from "./result.ts";
 // RFC 3339 section 5.6 `date-time`. Its letters are case-insensitive; a space for the `T` is not part of the grammar.
 const DATE_TIME =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
-const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** The last moment that has a form. */
+export const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Unix milliseconds (1970 to 9999) as RFC 3339 UTC with milliseconds: the one form of time in answers and headers. */
 export function formatTime(timeMs: number): string {

@@ -11,6 +11,8 @@ export const PAGE_ROWS = 500;
 const SETTLED_AFTER_MS = 5 * 60_000;
 /** An answer ends with a cursor after this: a request must not last longer than the platform lets it. */
 const MAX_ANSWER_MS = 20_000;
+/** And after so many pages, of which any number may show nothing: a request may ask a database a thousand things, and each page is two. */
+const MAX_PAGES = 400;
 
 /** What an export ends with. */
 export interface ExportEnd {
@@ -55,16 +57,18 @@ export function startExport<Row, Place extends readonly (string | number)[]>(
   });
   let place = from;
   let left = limit;
+  let pages = 0;
   return {
     async next() {
       const page = await read(place);
+      pages += 1;
       const rows = page.rows.slice(0, left);
       left -= rows.length;
       if (rows.length < page.rows.length) return part(rows, endAt(rows.at(-1)!.place, true));
       // A cursor that lies further on than this export went stays where it is.
       if (page.next === null) return part(rows, endAt(compareKeys(place, end) > 0 ? place : end, false));
       place = page.next;
-      const isOver = left === 0 || now() - begunAt > MAX_ANSWER_MS;
+      const isOver = left === 0 || pages === MAX_PAGES || now() - begunAt > MAX_ANSWER_MS;
       return part(rows, isOver ? endAt(place, true) : null);
     },
   };

@@ -10,6 +10,7 @@ import {
 } from "../../core/find-kinds.ts";
 import { attemptId, deliveryId, isEventId, type DeliveryRef } from "../../core/ids.ts";
 import type { Delivery, Event } from "../../core/model.ts";
+import { MAX_TIME_MS } from "../../core/timestamps.ts";
 import { invalidField } from "../app-error.ts";
 import { Time } from "../field-schemas.ts";
 import { invalidCursor } from "../list-input.ts";
@@ -103,33 +104,38 @@ function resumeOf({ cursor, created_after, created_before }: z.infer<typeof Find
   if (cursor === undefined) {
     const until = created_before ?? now + 1;
     return {
-      from: afterOf(created_after) ?? until - DAY_MS,
+      from: afterOf(created_after) ?? Math.max(0, until - DAY_MS),
       until,
       isFirst: true,
+      keyed: null,
       failed: null,
       succeeded: null,
       ordered: null,
     };
   }
-  const parsed = parseCursor(cursor, ["number", "number", "string", "string", "string"]);
+  const parsed = parseCursor(cursor, ["number", "number", "string", "string", "string", "string"]);
   if (!parsed.ok) throw invalidCursor();
-  const [from, until, failed, succeeded, ordered] = parsed.value;
+  const [from, until, keyed, failed, succeeded, ordered] = parsed.value;
+  if (![from, until].every(isTime) || ![keyed, ordered].every(isEventIdOrNone)) throw invalidCursor();
   if ((afterOf(created_after) ?? from) !== from || (created_before ?? until) !== until) throw invalidCursor();
-  if (ordered !== "" && !isEventId(ordered)) throw invalidCursor();
   return {
     from,
     until,
     isFirst: false,
+    keyed: keyed === "" ? null : keyed,
     failed: attemptKeyOf(failed),
     succeeded: attemptKeyOf(succeeded),
     ordered: ordered === "" ? null : ordered,
   };
 }
 
-/** The first moment behind a time. */
+/** The first moment behind a time; behind the last that can be told there is none. */
 function afterOf(time: number | undefined): number | undefined {
-  return time === undefined ? undefined : time + 1;
+  return time === undefined ? undefined : Math.min(time + 1, MAX_TIME_MS);
 }
+
+const isTime = (ms: number) => ms >= 0 && ms <= MAX_TIME_MS;
+const isEventIdOrNone = (text: string) => text === "" || isEventId(text);
 
 function attemptKeyOf(text: string): Resume["failed"] {
   if (text === "") return null;
@@ -139,8 +145,8 @@ function attemptKeyOf(text: string): Resume["failed"] {
   return [eventId, endpointId, replayNo, sought.value.attemptNumber];
 }
 
-function encodeResume({ from, until, failed, succeeded, ordered }: Resume): string {
+function encodeResume({ from, until, keyed, failed, succeeded, ordered }: Resume): string {
   const text = (key: Resume["failed"]) =>
     key === null ? "" : attemptId(deliveryId({ eventId: key[0], endpointId: key[1], replayNo: key[2] }), key[3]);
-  return encodeCursor([from, until, text(failed), text(succeeded), ordered ?? ""]);
+  return encodeCursor([from, until, keyed ?? "", text(failed), text(succeeded), ordered ?? ""]);
 }

@@ -5,7 +5,12 @@ import type { AttemptKey } from "../../core/row-keys.ts";
 import type { Place } from "../../core/two-way.ts";
 
 export interface FindLedger {
-  findByIdempotencyKey(tenantId: string, key: string): Promise<{ keys: string[]; isWhole: boolean }>;
+  findByIdempotencyKey(
+    tenantId: string,
+    key: string,
+    before: string | null,
+    limit: number,
+  ): Promise<{ keys: string[]; rest: string | null; isWhole: boolean }>;
   findFailedByPartnerRequest(
     tenantId: string,
     partnerRequestId: string,
@@ -53,6 +58,7 @@ export interface Resume {
   from: number;
   until: number;
   isFirst: boolean;
+  keyed: string | null;
   failed: AttemptKey | null;
   succeeded: AttemptKey | null;
   ordered: string | null;
@@ -70,7 +76,7 @@ interface Looked {
 export async function look(deps: FindLedger, tenantId: string, sought: Sought[], resume: Resume) {
   const parts = await Promise.all(sought.map((one) => lookFor(deps, tenantId, one, resume)));
   const rests = parts.flatMap(({ rest }) => (rest ? [rest] : []));
-  const nothing = { failed: null, succeeded: null, ordered: null, isFirst: false };
+  const nothing = { keyed: null, failed: null, succeeded: null, ordered: null, isFirst: false };
   return {
     targets: parts.flatMap(({ targets }) => targets),
     searched: parts.flatMap(({ searched }) => searched),
@@ -83,20 +89,34 @@ async function lookFor(deps: FindLedger, tenantId: string, sought: Sought, resum
   const { kind } = sought;
   if (kind === "partner_request_id") return lookForPartnerRequest(deps, tenantId, sought.text, resume);
   if (kind === "ordering_key") return lookForOrderingKey(deps, tenantId, sought.text, resume);
+  if (kind === "idempotency_key") return lookForIdempotencyKey(deps, tenantId, sought.text, resume);
   // What is found at once is found the first time.
   if (!resume.isFirst) return { targets: [], searched: [] };
-  const all = (isComplete: boolean): Searched => ({ kind, among: "all", isComplete, from: null, until: null });
-  if (kind === "idempotency_key") {
-    const { keys, isWhole } = await deps.findByIdempotencyKey(tenantId, sought.text);
-    return { targets: keys.map((eventId) => ({ kind, eventId, attemptNumber: null })), searched: [all(isWhole)] };
-  }
   const target: Target =
     kind === "event_id"
       ? { kind, eventId: sought.eventId, attemptNumber: null }
       : kind === "webhook_id"
         ? { kind, eventId: sought.eventId, endpointId: sought.endpointId, attemptNumber: null }
         : { kind, ...sought.ref, attemptNumber: sought.attemptNumber };
-  return { targets: [target], searched: [all(true)] };
+  return { targets: [target], searched: [{ kind, among: "all", isComplete: true, from: null, until: null }] };
+}
+
+/** By index, of each of the tenant's sources, any number of which may have used it. */
+async function lookForIdempotencyKey(
+  deps: FindLedger,
+  tenantId: string,
+  text: string,
+  { isFirst, keyed }: Resume,
+): Promise<Looked> {
+  if (!isFirst && keyed === null) return { targets: [], searched: [] };
+  const kind = "idempotency_key";
+  const { keys, rest, isWhole } = await deps.findByIdempotencyKey(tenantId, text, keyed, MAX_FOUND);
+  const looked: Looked = {
+    targets: keys.map((eventId) => ({ kind, eventId, attemptNumber: null })),
+    searched: [{ kind, among: "all", isComplete: isWhole, from: null, until: null }],
+  };
+  if (rest !== null) looked.rest = { keyed: rest };
+  return looked;
 }
 
 /** Failures by their index, whenever they were; successes by a walk through the attempts for events of a time. */

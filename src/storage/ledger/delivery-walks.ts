@@ -132,11 +132,13 @@ function withinEventIds({ upper, lower }: Span): Sql {
 
 /**
  * Where a key stands among first deliveries, which are in the order of their events. The key of a replay, whose event is older
- * than it, and one that is only a time, stand before all of their millisecond, or (`~`) behind them.
+ * than it, and one that is only a time, stand before all of their millisecond; behind them stand `~`, and a replay that is older than
+ * its event, by the clock of another machine.
  */
 function firstDeliveryBound([createdAt, eventId, endpointId, replayNo]: DeliveryKey): [string, string, number] {
-  if (isEventId(eventId) && eventIdTimeMs(eventId) === createdAt) return [eventId, endpointId, replayNo];
-  return [firstEventIdAt(eventId === "~" ? createdAt + 1 : createdAt), "", 0];
+  const eventAt = isEventId(eventId) ? eventIdTimeMs(eventId) : -1;
+  if (eventAt === createdAt) return [eventId, endpointId, replayNo];
+  return [firstEventIdAt(eventId === "~" || eventAt > createdAt ? createdAt + 1 : createdAt), "", 0];
 }
 
 /**

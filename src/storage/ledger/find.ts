@@ -42,8 +42,13 @@ const READING: Reading<AttemptKey, AttemptKey> = {
 /** Look-ups by what somebody was handed. What has expired is dropped by `loadEvents`. */
 export function createFindLedger(db: D1Database, reach = REACH) {
   return {
-    /** The tenant's sources by primary key, and event_idempotency once for each. */
-    async findByIdempotencyKey(tenantId: string, key: string): Promise<Found<string>> {
+    /** The tenant's sources by primary key, and event_idempotency once for each. Newest first. */
+    async findByIdempotencyKey(
+      tenantId: string,
+      key: string,
+      before: string | null,
+      limit: number,
+    ): Promise<Found<string> & { rest: string | null }> {
       const [counted, found] = await db.batch<Row>([
         db
           .prepare(`select count(*) as n from (select 1 from source where tenant_id = ? limit ${MAX_SOURCES + 1})`)
@@ -52,11 +57,15 @@ export function createFindLedger(db: D1Database, reach = REACH) {
           .prepare(
             `select e.id from (select id from source where tenant_id = ?1 limit ${MAX_SOURCES}) s
              cross join event e on e.source_id = s.id and e.idempotency_key = ?2 and e.idempotency_key is not null
-               and e.tenant_id = ?1`,
+               and e.tenant_id = ?1 and e.id < ?3
+             order by e.id desc limit ${limit + 1}`,
           )
-          .bind(tenantId, key),
+          .bind(tenantId, key, before ?? "~"),
       ]);
-      return { keys: found!.results.map((row) => row["id"]), isWhole: counted!.results[0]!["n"] <= MAX_SOURCES };
+      const ids = found!.results.map((row) => row["id"] as string);
+      const keys = ids.slice(0, limit);
+      const rest = ids.length > limit ? keys.at(-1)! : null;
+      return { keys, rest, isWhole: rest === null && counted!.results[0]!["n"] <= MAX_SOURCES };
     },
 
     /** Attempts that did not succeed: attempt_partner_request. */

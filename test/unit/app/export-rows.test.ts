@@ -93,6 +93,13 @@ describe("an export", () => {
     expect(parseCursor(end!.nextCursor, ["string", "number"])).toMatchObject({ value: ["n", 20] });
   });
 
+  test("ends with a cursor after four hundred pages, also where all that it walks through has expired", async () => {
+    const hidden = new Set(Array.from({ length: 1_000 }, (_, n) => n + 1));
+    const { rows, reads } = numbers(1_000, 1, { hidden });
+    expect(await readAll(rows)).toMatchObject({ all: [], end: { hasMore: true }, cursor: 400 });
+    expect(reads).toHaveLength(400);
+  });
+
   test("from a place behind its end goes on from there the next time", async () => {
     const { rows } = numbers(10, 10, { from: 99 });
     expect(await readAll(rows)).toMatchObject({ all: [], end: { hasMore: false }, cursor: 99 });

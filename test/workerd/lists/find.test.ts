@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { find, type FindDeps } from "../../../src/app/find/find.ts";
+import { encodeCursor } from "../../../src/core/cursor.ts";
 import { attemptId, deliveryId, webhookId } from "../../../src/core/ids.ts";
 import { createFindLedger } from "../../../src/storage/ledger/find.ts";
 import { createListEventsLedger } from "../../../src/storage/ledger/list-events.ts";
-import { createTestTenant } from "../support/api.ts";
+import { createApi, createTestTenant } from "../support/api.ts";
 import { notingDatabase, scansIn } from "../support/plans.ts";
 import { createScene, empty } from "../support/scene.ts";
 import { createHistory, type History } from "./history.ts";
@@ -137,6 +138,53 @@ test("what is open in lanes of an ordering key is found however old it is", asyn
   expect(found.searched.map(({ among }) => among)).toContain("open");
   expect(scansIn(noted.plan)).toEqual([]);
   expect(noted.plan.join("\n")).toContain("delivery_lane (endpoint_id=? AND lane_key=?)");
+});
+
+test("of an idempotency key that many sources use all events are found, twenty at a time", async () => {
+  const scene = await createScene();
+  for (let n = 0; n < 22; n++) {
+    const { id } = (await scene.tenant.api.post("/v1/sources", { name: `more-${n}` })).body;
+    const key = createApi(await scene.tenant.publishKey(id));
+    expect((await key.post("/v1/events", { type: "a.b", payload: n, idempotency_key: "all" })).status).toBe(202);
+  }
+  const seen: string[] = [];
+  const pages: number[] = [];
+  let cursor: string | null = null;
+  do {
+    const query = new URLSearchParams({ q: "all", kind: "idempotency_key", ...(cursor !== null && { cursor }) });
+    const { body } = await scene.tenant.api.get(`/v1/find?${query}`);
+    seen.push(...body.data.map((match: { event: { id: string } }) => match.event.id));
+    pages.push(body.data.length);
+    cursor = body.next_cursor;
+    expect(body.complete).toBe(cursor === null);
+  } while (cursor !== null);
+  expect(pages).toEqual([20, 2]);
+  expect(seen).toEqual([...new Set(seen)].toSorted().toReversed());
+});
+
+test("no time that is asked for and no cursor, whoever made it, is a fault, and each time in an answer has four digits of year", async () => {
+  const { tenant } = await createScene();
+  const at = { first: "1970-01-01T00:00:00Z", last: "9999-12-31T23:59:59.999Z" };
+  const given: Record<string, string>[] = [
+    { created_before: at.first },
+    { created_after: at.last },
+    { created_after: at.first, created_before: at.last },
+  ];
+  const numbers = [Number.MIN_SAFE_INTEGER, -1, 0, 8.64e15, 2 ** 48, Number.MAX_SAFE_INTEGER];
+  const none = "dlv_7zzzzzzzzzzzzzzzzzzzzzzzzz0000000000000000:1";
+  const last = "evt_7zzzzzzzzzzzzzzzzzzzzzzzzz";
+  for (const from of numbers) {
+    for (const until of numbers) given.push({ cursor: encodeCursor([from, until, last, none, none, last]) });
+  }
+  const statuses = new Set<number>();
+  for (const query of given) {
+    const { status, body } = await tenant.api.get(`/v1/find?${new URLSearchParams({ q: "key-1", ...query })}`);
+    statuses.add(status);
+    for (const { from, until } of body.searched ?? []) {
+      for (const time of [from, until]) expect(time ?? at.last).toMatch(/^(19[7-9]|[2-9]\d\d)\d-/);
+    }
+  }
+  expect([...statuses].toSorted()).toEqual([200, 422]);
 });
 
 test("nobody finds what is another tenant's", async () => {

@@ -97,6 +97,17 @@ test("a count that was not made to its end is null, never too small, and the rep
     data: [{ depth: null }, { endpointId: second, depth: 1, oldestAt: now - 10 }],
   });
 
+  // One that is in queues too, with what has expired in front of its lane.
+  const mixed = await sceneOf({ ordering_mode: "strict" });
+  await record(mixed, [
+    { status: "pending", createdAt: now - 10 },
+    ...Array.from({ length: 12 }, () => ({ status: "pending", laneKey: "", expiresAt: now - 1 })),
+    { status: "pending", createdAt: now - 20, laneKey: "" },
+  ]);
+  const seen = await createUndeliveredReport(mixed.db, 10).listUndelivered(mixed.tenant.id, now);
+  expect(seen).toMatchObject({ complete: false, data: [{ depth: null, oldestAt: now - 10 }] });
+  await empty(mixed);
+
   const queued = await sceneOf();
   await record(
     queued,
@@ -106,4 +117,19 @@ test("a count that was not made to its end is null, never too small, and the rep
   expect(few.complete).toBe(false);
   expect(few.data.every(({ depth }) => depth === null)).toBe(true);
   expect(ids).toHaveLength(20);
+});
+
+test("endpoints whose oldest are as old come in the order of their ids, as in SQL", async () => {
+  const scene = await sceneOf();
+  const { api } = scene.tenant;
+  const { id } = (await api.post("/v1/endpoints", { url: "https://consumer.example/b" })).body;
+  await api.post("/v1/subscriptions", { endpoint_id: id, event_type_pattern: "a.*" });
+  const endpoints = [scene.endpointId, id].toSorted();
+  const createdAt = Date.now() - HOUR_MS;
+  // The greater id has the smaller event.
+  await record(
+    scene,
+    endpoints.toReversed().map((endpointId) => ({ status: "pending", createdAt, endpointId })),
+  );
+  expect((await undelivered(scene)).data.map((row: { endpoint_id: string }) => row.endpoint_id)).toEqual(endpoints);
 });

@@ -40,11 +40,11 @@ const LIST_UNDELIVERED = `
             order by d.lane_key, d.lane_position limit (select n from share)))) j),
   grouped as (
     select endpoint_id, iif(min(is_whole), sum(depth), null) as depth, min(oldest) as oldest
-    from found where oldest is not null group by endpoint_id)
+    from found group by endpoint_id having min(oldest) is not null)
   select g.*, count(g.oldest) over () as groups,
     (select count(*) from pending) < ?3 and (select count(*) from processing) < ?3
       and (select count(*) from living) < ${MAX_ENDPOINTS} and not exists (select 1 from found where not is_whole) as complete
-  from (select 1) left join grouped g order by g.oldest, g.endpoint_id limit ${MAX_GROUPS}`;
+  from (select 1) left join grouped g order by substr(g.oldest, 1, 15), g.endpoint_id limit ${MAX_GROUPS}`;
 
 export function createUndeliveredReport(db: D1Database, maxLookedAt = MAX_LOOKED_AT) {
   return {
