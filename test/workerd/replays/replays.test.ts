@@ -235,6 +235,29 @@ test("a step that fails is put off and tried again, and one that always fails en
   expect(await scene.read(second.id)).toMatchObject({ state: "failed", error: expect.stringContaining("again") });
 });
 
+test("slow steps do not keep a watchdog from its other work: it comes back for the rest", async () => {
+  const scene = await createReplayFixture();
+  await scene.endAll(names(1_000));
+  const { id } = await scene.ask(ofEndpoint(scene));
+  // A part that is due all the time, and whose steps take four seconds each.
+  let steps = 0;
+  const slow: typeof scene.watch = {
+    ...scene.watch,
+    listDueReplayParts: async (now) => {
+      const [part] = await scene.watch.listDueReplayParts(now + 60_000, 9);
+      return Array.from({ length: 20 }, () => part!);
+    },
+    async walkReplayable(part) {
+      steps++;
+      scene.forward(4_000);
+      return scene.watch.walkReplayable(part);
+    },
+  };
+  expect(await scene.goOn(slow)).toBe(true);
+  expect(steps).toBe(3);
+  expect(await scene.finish(id)).toMatchObject({ state: "completed", replayed: 1_000 });
+});
+
 test("each part of a filter has to hold", async () => {
   const scene = await createReplayFixture();
   const { tenant } = scene;
