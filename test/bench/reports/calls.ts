@@ -1,4 +1,4 @@
-/** What `npm run bench:reports` asks, beside the statements of docs/questions.sql: a new report gets its lines here. */
+/** What `npm run bench:reports` asks, beside the statements of docs/questions.sql: a new report or way to find gets its lines here. */
 export const REPORT_CALLS: { name: string; path: string }[] = [
   { name: "failures", path: "/v1/reports/failures" },
   { name: "failures, 24 h", path: "/v1/reports/failures?window=24h" },
@@ -17,4 +17,9 @@ export const REPORT_CALLS: { name: string; path: string }[] = [
   { name: "attempts, by region, 7 d", path: "/v1/reports/attempts?by=relay_region&window=7d" },
   { name: "filters", path: "/v1/reports/filters" },
   { name: "filters, 24 h", path: "/v1/reports/filters?window=24h" },
+  { name: "list, dead letters", path: "/v1/deliveries?status=dead_letter" },
+  { name: "list, timeouts", path: "/v1/deliveries?error_class=timeout" },
+  { name: "list, pending", path: "/v1/deliveries?status=pending" },
+  { name: "list, a worker that is not there", path: "/v1/deliveries?worker_id=nobody" },
+  { name: "find, nothing anywhere", path: "/v1/find?q=nothing" },
 ];
