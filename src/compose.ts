@@ -18,6 +18,8 @@ import { awaitReports, createDoorbells, reportsUntil } from "./compose/doorbells
 import { composeOutbox, createOutboxBell } from "./compose/outbox.ts";
 import { publishConfigsOf } from "./compose/publish-configs.ts";
 import { quarantineDeps } from "./compose/quarantine.ts";
+import { queueAgeMs } from "./compose/queue-age.ts";
+import { createReports } from "./compose/reports.ts";
 import { isolate, runtime } from "./compose/runtime.ts";
 import { CENTRAL_SHARD, database, shardsOf } from "./compose/shards.ts";
 import { parseSettings } from "./env.ts";
@@ -51,14 +53,6 @@ import { createPublishLedger } from "./storage/ledger/publish.ts";
 import { createOutboxLedger } from "./storage/ledger/outbox.ts";
 import { createReadLedger } from "./storage/ledger/read.ts";
 import { createReleaseLedger } from "./storage/ledger/release.ts";
-import { createDeadLettersReport } from "./storage/ledger/reports/dead-letters.ts";
-import { createDisabledReport } from "./storage/ledger/reports/disabled.ts";
-import { createFailuresReport } from "./storage/ledger/reports/failures.ts";
-import { createUndeliveredReport } from "./storage/ledger/reports/undelivered.ts";
-import { createAttemptsReport } from "./storage/ledger/reports/attempts.ts";
-import { createFiltersReport } from "./storage/ledger/reports/filters.ts";
-import { createLatencyReport } from "./storage/ledger/reports/latency.ts";
-import { createSchemaVersionsReport } from "./storage/ledger/reports/schema-versions.ts";
 import { createBackfillLedger } from "./storage/ledger/replays/backfill.ts";
 import { createReplayJobLedger } from "./storage/ledger/replays/jobs.ts";
 import { createReplayStepLedger } from "./storage/ledger/replays/steps.ts";
@@ -130,14 +124,7 @@ export function composeShard(env: Env, context: Context, shard: string): ShardDe
     ...createRerouteLedger(db),
     ...createLaneViewLedger(db),
     ...createHealthLedger(db),
-    ...createFailuresReport(db),
-    ...createDeadLettersReport(db),
-    ...createUndeliveredReport(db),
-    ...createDisabledReport(db),
-    ...createLatencyReport(db),
-    ...createSchemaVersionsReport(db),
-    ...createAttemptsReport(db),
-    ...createFiltersReport(db),
+    ...createReports(db),
     ...createTestSendLedger(db),
     ...createEraseLedger(db),
     ...createReplayJobLedger(db),
@@ -285,18 +272,6 @@ export function composeWatch(env: Env, context: Context, shard: string): Omit<Wa
         await Promise.race([Promise.all(work), runtime.sleep(DIRECT_WAIT_MS)]);
       }
     },
-    async queueAgeMs() {
-      const metrics = await Promise.all([env.FIRST_ATTEMPTS, env.RETRIES].map(metricsOf));
-      const oldest = metrics.flatMap((known) => known?.oldestMessageTimestamp?.getTime() ?? []);
-      return oldest.length > 0 ? Math.max(0, runtime.now() - Math.min(...oldest)) : 0;
-    },
+    queueAgeMs: () => queueAgeMs(env),
   };
-}
-
-async function metricsOf(queue: Queue): Promise<QueueMetrics | null> {
-  try {
-    return await queue.metrics();
-  } catch {
-    return null;
-  }
 }

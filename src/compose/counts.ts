@@ -1,5 +1,6 @@
 import type { AttemptLine } from "../app/deliver/attempt-line.ts";
 import type { CountKeeper } from "../app/metrics/keep-counts.ts";
+import type { PublishCounts } from "../app/metrics/note-published.ts";
 import { createTally, type Tally } from "../app/metrics/tally.ts";
 import { observed, seriesOf, type Counts } from "../core/counts.ts";
 import { ACK, ACK_BOUNDS, ATTEMPTS, ENDED, LAG, LAG_BOUNDS, PUBLISHES } from "../core/metric-families.ts";
@@ -22,15 +23,6 @@ export interface Counter {
   attempt(line: AttemptLine): void;
   ended(ends: { status: string; finalOutcome: string }[]): void;
   published(results: PublishCounts): void;
-}
-
-export interface PublishCounts {
-  accepted: number;
-  duplicate: number;
-  refused: number;
-  unavailable: number;
-  /** From when the request was read to its answer. */
-  tookMs: number;
 }
 
 /** Counts nothing while nobody can look: without METRICS_TOKEN it all costs nothing. */

@@ -1,4 +1,4 @@
-import type { RetryPolicyInput } from "./retry-policy.ts";
+import type { RetryPolicy, RetryPolicyInput } from "./retry-policy.ts";
 
 /** What a bulk replay takes: all that is given has to hold. Times are ms since 1970 UTC. */
 export interface ReplayFilter {
@@ -69,6 +69,26 @@ export interface Replay {
   finishedAt: number | null;
 }
 
+/** What a running replay still has to do at one endpoint, as it is now. */
+export interface ReplayPart {
+  tenantId: string;
+  replayId: string;
+  endpointId: string;
+  step: number;
+  afterEventId: string;
+  /** Of the replays it has made, those that have not ended. */
+  open: [eventId: string, replayNo: number][];
+  waits: number;
+  faults: number;
+  filter: ReplayFilter;
+  toSubscriptionId: string | null;
+  retryPolicy: RetryPolicyInput | null;
+  includeReplayed: boolean;
+  startedAt: number;
+  endpointPolicy: RetryPolicy;
+  lane: { generation: number } | null;
+}
+
 /** Of one tenant at a time: each is walked by the watchdog of its shard, which has other work too. */
 export const MAX_RUNNING_REPLAYS = 5;
 /** Endpoints that one replay may walk side by side. */
@@ -131,6 +151,29 @@ export interface Choice {
   found: number;
   /** Where the next step goes on, behind this event; null when the walk has come to its end. */
   afterEventId: string | null;
+}
+
+/** A past event that a new subscription is to get. */
+export interface Backfilled {
+  eventId: string;
+  schemaVersion: number;
+  filterSteps: number | null;
+}
+
+/** What one step of a back-fill does. */
+export interface EventChoice {
+  /** In order. */
+  chosen: Backfilled[];
+  lookedAt: number;
+  /** Chosen, or skipped for a reason that is known without the ledger. */
+  found: number;
+  skipped: Partial<Record<SkipReason, number>>;
+  /** Payloads that were read for the filter. */
+  evaluated: number;
+  /** Null at the end. */
+  afterEventId: string | null;
+  /** Under which configuration; what was chosen holds under no other. */
+  revision: number;
 }
 
 /**

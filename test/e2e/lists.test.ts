@@ -185,6 +185,7 @@ test.each([
   ["/v1/deliveries?final_outcome=odd", "final_outcome"],
   ["/v1/deliveries?worker_id=a%20b", "worker_id"],
   ["/v1/deliveries?schema_version=0", "schema_version"],
+  ["/v1/deliveries?schema_version=2147483648", "schema_version"],
   ["/v1/deliveries?terminal_after=yesterday", "terminal_after"],
   // A cursor that leads back, to a list that is read forward only.
   [`/v1/sources?cursor=${Buffer.from('[1,"src_0",2]').toString("base64url")}`, "cursor"],

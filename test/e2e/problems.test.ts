@@ -19,8 +19,8 @@ describe("an unknown route is 404, token or not", () => {
     ["GET", "/"],
     ["GET", "/v1"],
     ["GET", "/v1/nothing"],
-    ["POST", "/v1/replays"],
-    ["GET", "/v1/replays"],
+    ["POST", "/v1/replay"],
+    ["GET", "/v1/reports"],
     ["GET", "/v1/endpoints/ep_1/nothing"],
     ["GET", "/v1/events/a/b/c"],
     ["GET", "/v1/events/"],
@@ -35,13 +35,16 @@ describe("an unknown route is 404, token or not", () => {
       expect(status).toBe(404);
       expect(headers.get("Content-Type")).toBe("application/problem+json");
       if (method === "HEAD") expect(body).toBe("");
-      else expect(body).toMatchObject({ title: "Not found", code: "not_found" });
+      else
+        expect(body).toMatchObject({ title: "Not found", code: "not_found", detail: expect.stringContaining("/docs") });
     }
   });
 });
 
 describe("a method that a route does not take is 405 with those it takes, token or not", () => {
-  const cases = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
+  // `/metrics` is a route only where a relay has a token for it: test/workerd/metrics/scrape.test.ts.
+  const always = Object.entries(DOCUMENT.paths).filter(([path]) => path !== "/metrics");
+  const cases = always.flatMap(([path, methods]) =>
     ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]
       .filter((method) => methods[method.toLowerCase()] === undefined)
       // `raw` and `batch` can be read as the id of an event, `test` as that of a subscription.

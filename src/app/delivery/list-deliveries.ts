@@ -5,14 +5,13 @@ import { deliveryId, isEventId, isId, parseDeliveryId } from "../../core/ids.ts"
 import { DELIVERY_STATUSES, type Delivery, type PageKey } from "../../core/model.ts";
 import { ERROR_CLASSES, FINAL_OUTCOMES } from "../../core/outcome.ts";
 import { RELAY_SOURCE_NAME } from "../../core/relay-source.ts";
+import type { DeliveryKey } from "../../core/row-keys.ts";
 import type { Place } from "../../core/two-way.ts";
 import { invalidField } from "../app-error.ts";
 import { Time } from "../field-schemas.ts";
 import { encodePlace, invalidCursor, parseTwoWayPage, type TwoWayPage } from "../list-input.ts";
 import { requireReader, type Principal } from "../principal.ts";
 import type { Runtime } from "../runtime.ts";
-
-type DeliveryKey = [createdAt: number, eventId: string, endpointId: string, replayNo: number];
 
 export interface ListDeliveriesDeps extends Pick<Runtime, "now"> {
   listDeliveries(
@@ -29,6 +28,7 @@ const WholeNumber = (pattern: RegExp, message: string, minimum: number, maximum:
     .string()
     .regex(pattern, message)
     .transform(Number)
+    .pipe(z.number().min(minimum).max(maximum))
     .meta({ jsonSchema: { type: "integer", minimum, maximum } });
 
 /** Who made an attempt: visible characters, so that nothing else is compared with a million rows. */

@@ -63,7 +63,7 @@ export async function retryPending(
     if (!done.mayRetry) {
       throw new AppError(
         "held",
-        "The endpoint is paused or disabled, or the tenant suspended, so its deliveries are held.",
+        "The endpoint is paused or disabled, or the tenant suspended, so its deliveries are held. Resume or enable it first.",
       );
     }
     retried += done.retried.length;

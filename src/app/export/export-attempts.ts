@@ -1,4 +1,4 @@
-import { comparePlaces, type AttemptPlace } from "../../core/export-place.ts";
+import { compareKeys, type AttemptKey } from "../../core/row-keys.ts";
 import { firstEventIdAt, parseDeliveryId, type DeliveryRef } from "../../core/ids.ts";
 import type { Attempt } from "../../core/model.ts";
 import { invalidField } from "../app-error.ts";
@@ -12,11 +12,11 @@ type ExportedAttempt = Attempt & DeliveryRef;
 export interface ExportAttemptsDeps extends Pick<Runtime, "now"> {
   exportAttempts(
     tenantId: string,
-    after: AttemptPlace,
+    after: AttemptKey,
     beforeEventId: string,
     limit: number,
     now: number,
-  ): Promise<{ rows: ExportedAttempt[]; stoppedAt: AttemptPlace | null }>;
+  ): Promise<{ rows: ExportedAttempt[]; stoppedAt: AttemptKey | null }>;
 }
 
 /**
@@ -33,13 +33,13 @@ export function exportAttempts(
   const until = settledUntil(deps.now(), input.created_before, null);
   const before = firstEventIdAt(until);
   const lowest = input.created_after === undefined ? "" : firstEventIdAt(input.created_after + 1);
-  const bound: AttemptPlace = [lowest, "", 0, 0];
+  const bound: AttemptKey = [lowest, "", 0, 0];
   const given = placeOf(input);
-  return startExport<ExportedAttempt, AttemptPlace>(
+  return startExport<ExportedAttempt, AttemptKey>(
     deps,
     {
       kind: "att",
-      from: comparePlaces(given, bound) > 0 ? given : bound,
+      from: compareKeys(given, bound) > 0 ? given : bound,
       until,
       end: [before, "", 0, 0],
       async read(after) {
@@ -51,8 +51,8 @@ export function exportAttempts(
   );
 }
 
-function placeOf({ cursor, after }: { cursor?: string | undefined; after?: string | undefined }): AttemptPlace {
-  if (cursor !== undefined) return readPlace<AttemptPlace>(cursor, "att", ["string", "string", "number", "number"]);
+function placeOf({ cursor, after }: { cursor?: string | undefined; after?: string | undefined }): AttemptKey {
+  if (cursor !== undefined) return readPlace<AttemptKey>(cursor, "att", ["string", "string", "number", "number"]);
   if (after === undefined) return ["", "", 0, 0];
   const [, id, number] = /^(\w{1,64}):([1-9]\d{0,8})$/.exec(after) ?? [];
   const ref = parseDeliveryId(id ?? "");
@@ -60,6 +60,6 @@ function placeOf({ cursor, after }: { cursor?: string | undefined; after?: strin
   return [ref.value.eventId, ref.value.endpointId, ref.value.replayNo, Number(number)];
 }
 
-function placeIn({ eventId, endpointId, replayNo, attemptNumber }: ExportedAttempt): AttemptPlace {
+function placeIn({ eventId, endpointId, replayNo, attemptNumber }: ExportedAttempt): AttemptKey {
   return [eventId, endpointId, replayNo, attemptNumber];
 }

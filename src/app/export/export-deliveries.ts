@@ -1,4 +1,4 @@
-import { comparePlaces, firstDeliveriesAfter, type DeliveryPlace } from "../../core/export-place.ts";
+import { compareKeys, firstDeliveriesAfter, type DeliveryKey } from "../../core/row-keys.ts";
 import { eventIdTimeMs, firstEventIdAt, parseDeliveryId, type DeliveryRef } from "../../core/ids.ts";
 import { mergePages } from "../../core/merge-pages.ts";
 import type { Delivery } from "../../core/model.ts";
@@ -10,7 +10,7 @@ import { PAGE_ROWS, settledUntil, startExport, type Export } from "./export-rows
 
 interface Page {
   rows: Delivery[];
-  stoppedAt: DeliveryPlace | null;
+  stoppedAt: DeliveryKey | null;
 }
 
 export interface ExportDeliveriesDeps extends Pick<Runtime, "now"> {
@@ -18,14 +18,14 @@ export interface ExportDeliveriesDeps extends Pick<Runtime, "now"> {
   findDelivery(tenantId: string, ref: DeliveryRef, now: number): Promise<Delivery | null>;
   exportDeliveries(
     tenantId: string,
-    after: { first: [eventId: string, endpointId: string]; replay: DeliveryPlace },
+    after: { first: [eventId: string, endpointId: string]; replay: DeliveryKey },
     before: { eventId: string; createdAt: number },
     limit: number,
     now: number,
   ): Promise<{ firsts: Page; replays: Page }>;
 }
 
-const BEGINNING: DeliveryPlace = [-1, "", "", 0];
+const BEGINNING: DeliveryKey = [-1, "", "", 0];
 
 /** Oldest first by created_at, replays among the others. */
 export async function exportDeliveries(
@@ -38,19 +38,19 @@ export async function exportDeliveries(
   const input = parseExport(query);
   const until = settledUntil(deps.now(), input.created_before, await deps.findOldestFanOutAt(tenantId));
   const before = { eventId: firstEventIdAt(until), createdAt: until };
-  const bound: DeliveryPlace = input.created_after === undefined ? BEGINNING : [input.created_after + 1, "", "", 0];
+  const bound: DeliveryKey = input.created_after === undefined ? BEGINNING : [input.created_after + 1, "", "", 0];
   const given = await placeOf(deps, tenantId, input);
-  return startExport<Delivery, DeliveryPlace>(
+  return startExport<Delivery, DeliveryKey>(
     deps,
     {
       kind: "dlv",
-      from: comparePlaces(given, bound) > 0 ? given : bound,
+      from: compareKeys(given, bound) > 0 ? given : bound,
       until,
       end: [until, "", "", 0],
       async read(after) {
         const walks = { first: firstDeliveriesAfter(after), replay: after };
         const { firsts, replays } = await deps.exportDeliveries(tenantId, walks, before, PAGE_ROWS, deps.now());
-        const { rows, next } = mergePages([firsts, replays], placeIn, comparePlaces, PAGE_ROWS);
+        const { rows, next } = mergePages([firsts, replays], placeIn, compareKeys, PAGE_ROWS);
         return { rows: rows.map((row) => ({ row, place: placeIn(row) })), next };
       },
     },
@@ -62,8 +62,8 @@ async function placeOf(
   deps: ExportDeliveriesDeps,
   tenantId: string,
   { cursor, after }: { cursor?: string | undefined; after?: string | undefined },
-): Promise<DeliveryPlace> {
-  if (cursor !== undefined) return readPlace<DeliveryPlace>(cursor, "dlv", ["number", "string", "string", "number"]);
+): Promise<DeliveryKey> {
+  if (cursor !== undefined) return readPlace<DeliveryKey>(cursor, "dlv", ["number", "string", "string", "number"]);
   if (after === undefined) return BEGINNING;
   const ref = parseDeliveryId(after);
   if (!ref.ok) throw invalidField("after", "is not a delivery id");
@@ -75,6 +75,6 @@ async function placeOf(
   return placeIn(replay);
 }
 
-function placeIn({ createdAt, eventId, endpointId, replayNo }: Delivery): DeliveryPlace {
+function placeIn({ createdAt, eventId, endpointId, replayNo }: Delivery): DeliveryKey {
   return [createdAt, eventId, endpointId, replayNo];
 }

@@ -1,4 +1,4 @@
-import { comparePlaces } from "../../core/export-place.ts";
+import { compareKeys } from "../../core/row-keys.ts";
 import { firstEventIdAt, isEventId } from "../../core/ids.ts";
 import type { Event } from "../../core/model.ts";
 import { invalidField } from "../app-error.ts";
@@ -31,7 +31,7 @@ export function exportEvents(deps: ExportEventsDeps, principal: Principal, query
     deps,
     {
       kind: "evt",
-      from: comparePlaces(given, bound) > 0 ? given : bound,
+      from: compareKeys(given, bound) > 0 ? given : bound,
       until,
       end: [before],
       async read([after]) {

@@ -1,5 +1,5 @@
 import { encodeCursor } from "../../core/cursor.ts";
-import { comparePlaces } from "../../core/export-place.ts";
+import { compareKeys } from "../../core/row-keys.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** Rows of one page of the ledger: about half a megabyte of lines. */
@@ -62,7 +62,7 @@ export function startExport<Row, Place extends readonly (string | number)[]>(
       left -= rows.length;
       if (rows.length < page.rows.length) return part(rows, endAt(rows.at(-1)!.place, true));
       // A cursor that lies further on than this export went stays where it is.
-      if (page.next === null) return part(rows, endAt(comparePlaces(place, end) > 0 ? place : end, false));
+      if (page.next === null) return part(rows, endAt(compareKeys(place, end) > 0 ? place : end, false));
       place = page.next;
       const isOver = left === 0 || now() - begunAt > MAX_ANSWER_MS;
       return part(rows, isOver ? endAt(place, true) : null);

@@ -1,9 +1,8 @@
 import type { FindKind, Sought } from "../../core/find-kinds.ts";
 import { eventIdTimeMs } from "../../core/ids.ts";
 import type { Event } from "../../core/model.ts";
+import type { AttemptKey } from "../../core/row-keys.ts";
 import type { Place } from "../../core/two-way.ts";
-
-type AttemptKey = [eventId: string, endpointId: string, replayNo: number, attemptNumber: number];
 
 export interface FindLedger {
   findByIdempotencyKey(tenantId: string, key: string): Promise<{ keys: string[]; isWhole: boolean }>;

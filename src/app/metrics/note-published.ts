@@ -2,15 +2,19 @@ import { AppError } from "../app-error.ts";
 import type { Accepted } from "../publish/accepted.ts";
 import type { Runtime } from "../runtime.ts";
 
+/** Events of one request, by what became of them. */
+export interface PublishCounts {
+  accepted: number;
+  duplicate: number;
+  refused: number;
+  unavailable: number;
+  /** From when the request was read to its answer. */
+  tookMs: number;
+}
+
 export interface NotePublishedDeps extends Pick<Runtime, "now"> {
-  /** Counts events by what became of them; never fails. */
-  notePublished(results: {
-    accepted: number;
-    duplicate: number;
-    refused: number;
-    unavailable: number;
-    tookMs: number;
-  }): void;
+  /** Never fails. */
+  notePublished(counts: PublishCounts): void;
 }
 
 /** Publishes, and counts what came of `count` events and how long it took, also where it throws. */
@@ -20,7 +24,7 @@ export async function notingPublished(
   publish: () => Promise<(Accepted | AppError)[]>,
 ): Promise<(Accepted | AppError)[]> {
   const begunAt = deps.now();
-  const note = (some: Partial<Record<"accepted" | "duplicate" | "refused" | "unavailable", number>>) =>
+  const note = (some: Partial<PublishCounts>) =>
     deps.notePublished({
       accepted: 0,
       duplicate: 0,

@@ -6,7 +6,7 @@ import { createFilterInput } from "../../core/filter/filter-input.ts";
 import { MAX_FILTER_STEPS } from "../../core/filter/language.ts";
 import { toWords } from "../../core/grammar.ts";
 import type { Event, EventType, Subscription } from "../../core/model.ts";
-import type { ReplayFilter, SkipReason } from "../../core/replay.ts";
+import type { Backfilled, EventChoice, ReplayFilter, SkipReason } from "../../core/replay.ts";
 import { isVersionRetired } from "../../core/subscription-pin.ts";
 import { loadPayload, type ReadEventDeps } from "../event/read-event.ts";
 
@@ -27,27 +27,6 @@ export interface ChooseEventsDeps extends Pick<ReadEventDeps, "getPayload"> {
 
 /** An event, and whether its endpoint has got a delivery of it already. */
 export type WalkedEvent = Event & { isMeant: boolean; hasDelivery: boolean };
-
-export interface Backfilled {
-  eventId: string;
-  schemaVersion: number;
-  filterSteps: number | null;
-}
-
-export interface EventChoice {
-  /** In order. */
-  chosen: Backfilled[];
-  lookedAt: number;
-  /** Chosen, or skipped for a reason that is known without the ledger. */
-  found: number;
-  skipped: Partial<Record<SkipReason, number>>;
-  /** Payloads that were read for the filter. */
-  evaluated: number;
-  /** Null at the end. */
-  afterEventId: string | null;
-  /** Under which configuration; what was chosen holds under no other. */
-  revision: number;
-}
 
 interface Asked {
   tenantId: string;

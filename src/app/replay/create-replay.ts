@@ -1,13 +1,19 @@
 import { z } from "zod";
 import { createId } from "../../core/ids.ts";
 import { ERROR_CLASSES } from "../../core/outcome.ts";
-import { MAX_SAMPLE, REPLAYABLE_STATUSES, type Replay, type ReplayFilter } from "../../core/replay.ts";
+import {
+  MAX_SAMPLE,
+  REPLAYABLE_STATUSES,
+  type EventChoice,
+  type Replay,
+  type ReplayFilter,
+} from "../../core/replay.ts";
 import { RetryPolicyInput } from "../../core/retry-policy.ts";
 import { AppError, invalidField } from "../app-error.ts";
 import { Time } from "../field-schemas.ts";
 import { parseInput } from "../parse-input.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
-import { chooseEvents, type EventChoice } from "./choose-events.ts";
+import { chooseEvents } from "./choose-events.ts";
 import type { ReplayDeps } from "./deps.ts";
 
 const MAX_TEXT = 128;
@@ -126,7 +132,7 @@ async function resolveWindow(
 /** Also one that is deleted, whose events are still kept. */
 async function requireSource(deps: ReplayDeps, tenantId: string, { source_id: id }: GivenFilter): Promise<void> {
   if (id != null && (await deps.findSourceName(tenantId, id)) === null) {
-    throw invalidField("filter.source_id", "no such source");
+    throw invalidField("filter.source_id", "no such source: its id is meant, src_…, not its name");
   }
 }
 

@@ -6,32 +6,14 @@ import {
   roomFor,
   stepPauseMs,
   type Choice,
-  type ReplayFilter,
+  type EventChoice,
+  type ReplayPart,
   type Walked,
 } from "../../core/replay.ts";
-import { mergeRetryPolicy, type RetryPolicy, type RetryPolicyInput } from "../../core/retry-policy.ts";
+import { mergeRetryPolicy, type RetryPolicy } from "../../core/retry-policy.ts";
 import type { DeliveryCall } from "../deliver/delivery-call.ts";
-import { chooseEvents, type ChooseEventsDeps, type EventChoice } from "./choose-events.ts";
+import { chooseEvents, type ChooseEventsDeps } from "./choose-events.ts";
 import type { Runtime } from "../runtime.ts";
-
-/** What a running replay still has to do at one endpoint. */
-interface ReplayPart {
-  tenantId: string;
-  replayId: string;
-  endpointId: string;
-  step: number;
-  afterEventId: string;
-  open: [eventId: string, replayNo: number][];
-  waits: number;
-  faults: number;
-  filter: ReplayFilter;
-  toSubscriptionId: string | null;
-  retryPolicy: RetryPolicyInput | null;
-  includeReplayed: boolean;
-  startedAt: number;
-  endpointPolicy: RetryPolicy;
-  lane: { generation: number } | null;
-}
 
 export interface GoOnWithReplaysDeps extends ChooseEventsDeps, Pick<Runtime, "now" | "sleep"> {
   listDueReplayParts(now: number, limit: number): Promise<ReplayPart[]>;

@@ -38,3 +38,10 @@ export function insertRetryPolicies(
     )
     .onConflictDoNothing();
 }
+
+/** The same for the rows of the ledger: of one policy, or none. */
+export function keepRetryPolicy(db: D1Database, tenantId: string, row: RetryPolicyRow | null): D1PreparedStatement[] {
+  if (row === null) return [];
+  const insert = "insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing";
+  return [db.prepare(insert).bind(tenantId, row.id, row.policy)];
+}

@@ -6,7 +6,7 @@ import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
 import { ringFor, type OutboxBell } from "./raise.ts";
 import { REPLAYED_VERSION } from "./replayed-version.ts";
-import { toRetryPolicyRow } from "../config/retry-policies.ts";
+import { keepRetryPolicy, toRetryPolicyRow } from "../config/retry-policies.ts";
 
 /** Of the lane of event `e` at endpoint `ep`. */
 const SAME_LANE = `x.endpoint_id = ep.id and x.lane_key = ${LANE_KEY} and x.terminal_at is null and x.lane_key is not null`;
@@ -76,13 +76,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
       const key = [tenantId, ref.eventId, ref.endpointId, ref.replayNo];
       const next = `(select max(replay_no) from delivery where tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3)`;
       const results = await db.batch<{ replay_no: number }>([
-        ...(policyRow
-          ? [
-              db
-                .prepare("insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing")
-                .bind(tenantId, policyRow.id, policyRow.policy),
-            ]
-          : []),
+        ...keepRetryPolicy(db, tenantId, policyRow),
         redateNextHead(db, { tenantId, ...ref }, now),
         db
           .prepare(

@@ -2,13 +2,11 @@
 import type { DeliveryFilters } from "../../core/delivery-filters.ts";
 import { eventIdTimeMs, firstEventIdAt, isEventId } from "../../core/ids.ts";
 import type { DeliveryStatus } from "../../core/model.ts";
+import { compareKeys, type DeliveryKey } from "../../core/row-keys.ts";
 import { isTowardNewer, type Place } from "../../core/two-way.ts";
 import { prepare, rowsOf, type Filter, type Listed, type Sql, type Walk } from "./paging.ts";
 import { DELIVERY_COLUMNS } from "./read-rows.ts";
 import type { Page } from "./two-way-list.ts";
-
-/** A delivery's place in the lists. */
-export type DeliveryKey = [createdAt: number, eventId: string, endpointId: string, replayNo: number];
 
 const KEY = ["created_at", "event_id", "endpoint_id", "replay_no"];
 
@@ -18,12 +16,6 @@ export const DELIVERIES: Listed = {
   identity: ["event_id", "endpoint_id", "replay_no"],
   columns: DELIVERY_COLUMNS,
 };
-
-/** Newest first. */
-export function compareDeliveryKeys(a: DeliveryKey, b: DeliveryKey): number {
-  const i = a.findIndex((part, at) => part !== b[at]);
-  return i === -1 ? 0 : a[i]! < b[i]! ? 1 : -1;
-}
 
 interface Bound {
   key: DeliveryKey;
@@ -45,7 +37,7 @@ export function spanOf(filters: DeliveryFilters, from: Place<DeliveryKey> | null
   const after: Bound | null =
     filters.createdAfter === undefined ? null : { key: [filters.createdAfter, "~", "~", 0], isIncluded: false };
   const nearest = (bounds: (Bound | null)[]) =>
-    bounds.filter((bound) => bound !== null).toSorted((a, b) => compareDeliveryKeys(a.key, b.key));
+    bounds.filter((bound) => bound !== null).toSorted((a, b) => compareKeys(b.key, a.key));
   return {
     upper: nearest([before, isNewer ? null : cursor]).at(-1) ?? null,
     lower: nearest([after, isNewer ? cursor : null])[0] ?? null,

@@ -1,5 +1,6 @@
 import { eventIdTimeMs } from "../../core/ids.ts";
 import type { Attempt, Delivery } from "../../core/model.ts";
+import type { AttemptKey, DeliveryKey } from "../../core/row-keys.ts";
 import {
   ATTEMPT_COLUMNS,
   DELIVERY_COLUMNS,
@@ -9,9 +10,6 @@ import {
   toEvent,
   type Row,
 } from "./read-rows.ts";
-
-type DeliveryKey = [createdAt: number, eventId: string, endpointId: string, replayNo: number];
-type AttemptKey = [eventId: string, endpointId: string, replayNo: number, attemptNumber: number];
 
 /** What an attempt is of. */
 type ExportedAttempt = Attempt & { eventId: string; endpointId: string; replayNo: number };

@@ -2,6 +2,7 @@ import type { DeliveryRef } from "../../core/ids.ts";
 import type { Delivery, Event } from "../../core/model.ts";
 import type { Place } from "../../core/two-way.ts";
 import { firstEventIdAt } from "../../core/ids.ts";
+import { compareKeys, type AttemptKey } from "../../core/row-keys.ts";
 import { REACH, type Listed } from "./paging.ts";
 import { DELIVERY_COLUMNS, EVENT_COLUMNS, toDelivery, toEvent, type Row } from "./read-rows.ts";
 import { readTwoWay, readWalks, type Reading } from "./two-way-list.ts";
@@ -9,9 +10,6 @@ import { readTwoWay, readWalks, type Reading } from "./two-way-list.ts";
 /** Rows of a tenant's configuration that a look-up goes through: living ones there are fewer of. */
 const MAX_SOURCES = 2_000;
 const MAX_ENDPOINTS = 12_000;
-
-/** The key of an attempt, newest event first. */
-export type AttemptKey = [eventId: string, endpointId: string, replayNo: number, attemptNumber: number];
 
 /** What is found, by key; `isWhole` when there is no more of it. */
 export interface Found<Key> {
@@ -38,10 +36,7 @@ const READING: Reading<AttemptKey, AttemptKey> = {
   row: toAttemptKey,
   key: toAttemptKey,
   keyOf: (key) => key,
-  compare(a, b) {
-    const i = a.findIndex((part, at) => part !== b[at]);
-    return i === -1 ? 0 : a[i]! < b[i]! ? 1 : -1;
-  },
+  compare: (a, b) => compareKeys(b, a),
 };
 
 /** Look-ups by what somebody was handed. What has expired is dropped by `loadEvents`. */

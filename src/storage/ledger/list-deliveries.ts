@@ -1,9 +1,9 @@
 import { isOpenStatus, statusesOf, type DeliveryFilters } from "../../core/delivery-filters.ts";
 import type { Delivery } from "../../core/model.ts";
+import { compareKeys, type DeliveryKey } from "../../core/row-keys.ts";
 import type { Place } from "../../core/two-way.ts";
 import { deliveryFilters, isIndexed } from "./delivery-filters.ts";
 import {
-  compareDeliveryKeys,
   DELIVERIES,
   openStatements,
   spanOf,
@@ -11,7 +11,6 @@ import {
   walkOfStatus,
   walkOfSubscription,
   walksOfTenant,
-  type DeliveryKey,
   type Span,
 } from "./delivery-walks.ts";
 import { REACH, type Filter, type Walk } from "./paging.ts";
@@ -34,7 +33,7 @@ const READING: Reading<Delivery, DeliveryKey> = {
   row: toDelivery,
   key: (row) => [row["created_at"], row["event_id"], row["endpoint_id"], row["replay_no"]],
   keyOf: ({ createdAt, eventId, endpointId, replayNo }) => [createdAt, eventId, endpointId, replayNo],
-  compare: compareDeliveryKeys,
+  compare: (a, b) => compareKeys(b, a),
 };
 
 /** What a list sees of an expired row: nothing. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { settledUntil, startExport, type Export, type ExportEnd } from "../../../src/app/export/export-rows.ts";
-import { comparePlaces, firstDeliveriesAfter, type DeliveryPlace } from "../../../src/core/export-place.ts";
+import { compareKeys, firstDeliveriesAfter, type DeliveryKey } from "../../../src/core/row-keys.ts";
 import { parseCursor } from "../../../src/core/cursor.ts";
 import { eventIdTimeMs, firstEventIdAt } from "../../../src/core/ids.ts";
 
@@ -112,16 +112,16 @@ test("behind any delivery, first or replay, come exactly the first deliveries th
   const eventId = fc
     .tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom("a", "b"))
     .map(([ms, x]) => firstEventIdAt(ms).slice(0, -1) + x);
-  const first = fc.tuple(eventId, endpoint).map(([id, ep]): DeliveryPlace => [eventIdTimeMs(id), id, ep, 0]);
+  const first = fc.tuple(eventId, endpoint).map(([id, ep]): DeliveryKey => [eventIdTimeMs(id), id, ep, 0]);
   // A replay by a clock that is behind may be older than its event.
   const replay = fc
     .tuple(fc.integer({ min: 0, max: 6 }), eventId, endpoint)
-    .map(([at, id, ep]): DeliveryPlace => [at, id, ep, 1]);
+    .map(([at, id, ep]): DeliveryKey => [at, id, ep, 1]);
   fc.assert(
     fc.property(first, fc.oneof(first, replay), (candidate, place) => {
       const [, id, ep] = candidate;
-      const isBehind = comparePlaces([id, ep], firstDeliveriesAfter(place)) > 0;
-      expect(isBehind).toBe(comparePlaces(candidate, place) > 0);
+      const isBehind = compareKeys([id, ep], firstDeliveriesAfter(place)) > 0;
+      expect(isBehind).toBe(compareKeys(candidate, place) > 0);
     }),
     { numRuns: 5_000 },
   );

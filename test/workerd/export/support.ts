@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
+import { firstEventIdAt } from "../../../src/core/ids.ts";
 import worker from "../../../src/index.ts";
 import type { TestTenant } from "../support/api.ts";
 import { createTestContext } from "../support/worker.ts";
@@ -93,9 +94,6 @@ export async function fill(
 }
 
 export const BASE = 1_000_000_000_000;
-const CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz";
 export function idAt(n: number): string {
-  let time = "";
-  for (let rest = BASE + n * 1_000; time.length < 10; rest = Math.floor(rest / 32)) time = CROCKFORD[rest % 32]! + time;
-  return `evt_${time}${"0".repeat(16)}`;
+  return firstEventIdAt(BASE + n * 1_000);
 }

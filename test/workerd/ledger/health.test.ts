@@ -5,7 +5,7 @@ import { composeShard } from "../../../src/compose.ts";
 import { parseDeliveryId } from "../../../src/core/ids.ts";
 import { answered, claim, report } from "../support/closing.ts";
 import { countingEnv, createCost } from "../support/counting.ts";
-import { createScene, type Scene } from "../support/scene.ts";
+import { createScene, empty, type Scene } from "../support/scene.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -77,12 +77,6 @@ async function fill(scene: Scene, { from, count, createdAt, requestedAt, statusC
     ),
   ]);
   onTestFinished(() => empty(scene));
-}
-
-/** Nothing that waits is left to the real watchdog. */
-async function empty({ db, tenant }: Scene): Promise<void> {
-  const rows = ["attempt", "delivery"].map((table) => `delete from ${table} where tenant_id = ?1`);
-  await db.batch([...rows, "delete from event where tenant_id = ?1"].map((sql) => db.prepare(sql).bind(tenant.id)));
 }
 
 const subscriptions = async ({ db, tenant, endpointId }: Scene): Promise<string[]> => {

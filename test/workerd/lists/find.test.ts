@@ -5,7 +5,7 @@ import { createFindLedger } from "../../../src/storage/ledger/find.ts";
 import { createListEventsLedger } from "../../../src/storage/ledger/list-events.ts";
 import { createTestTenant } from "../support/api.ts";
 import { notingDatabase, scansIn } from "../support/plans.ts";
-import { createScene } from "../support/scene.ts";
+import { createScene, empty } from "../support/scene.ts";
 import { createHistory, type History } from "./history.ts";
 
 const MANY = 100_000;
@@ -16,14 +16,7 @@ beforeAll(async () => {
   history = await createHistory();
   await history.grow(MANY);
 });
-/** The watchdog of this runtime is a real one. */
-afterAll(() =>
-  history.db.batch(
-    ["attempt", "delivery", "event"].map((table) =>
-      history.db.prepare(`delete from ${table} where tenant_id = ?`).bind(history.tenant.id),
-    ),
-  ),
-);
+afterAll(() => empty(history));
 
 const at = (n: number) => new Date(history.begin + n * 1_000).toISOString();
 

@@ -4,6 +4,7 @@ import { createListDeliveriesLedger } from "../../../src/storage/ledger/list-del
 import { createListEventsLedger } from "../../../src/storage/ledger/list-events.ts";
 import { createTestTenant } from "../support/api.ts";
 import { notingDatabase, scansIn } from "../support/plans.ts";
+import { empty } from "../support/scene.ts";
 import { createHistory, type History } from "./history.ts";
 
 const MANY = 100_000;
@@ -13,14 +14,7 @@ beforeAll(async () => {
   history = await createHistory();
   await history.grow(1);
 });
-/** The watchdog of this runtime is a real one. */
-afterAll(() =>
-  history.db.batch(
-    ["attempt", "delivery", "event"].map((table) =>
-      history.db.prepare(`delete from ${table} where tenant_id = ?`).bind(history.tenant.id),
-    ),
-  ),
-);
+afterAll(() => empty(history));
 
 /** `found`: that many rows are on the first page of MANY. `reads` at most, whatever there is. */
 interface Case {

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test } from "vitest";
 import { createGaugeLedger } from "../../../src/storage/ledger/gauges.ts";
 import { countingEnv, createCost } from "../support/counting.ts";
+import { explain } from "../support/plans.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 import { shardsOf } from "../../../src/compose.ts";
 
@@ -105,16 +106,7 @@ test("a look at a large ledger reads a bounded number of rows, and scans no tabl
   expect(cost.rowsRead).toBeLessThan(300);
   expect(cost.rowsWritten).toBe(0);
 
-  const plans: string[] = [];
-  const explained = {
-    prepare: (sql: string) => scene.db.prepare(`explain query plan ${sql}`),
-    async batch(statements: D1PreparedStatement[]) {
-      const results = await scene.db.batch<{ detail: string }>(statements);
-      plans.push(...results.flatMap(({ results: rows }) => rows.map(({ detail }) => detail)));
-      return results.map(() => ({ results: [{}] }));
-    },
-  } as unknown as D1Database;
-  await createGaugeLedger(explained).readGauges(Date.now());
+  const plans = await explain(scene.db, (ledger) => createGaugeLedger(ledger).readGauges(Date.now()));
   expect(plans.length).toBeGreaterThan(10);
   expect(plans.filter((detail) => /^SCAN (delivery|d|x|ep|tenant|endpoint)\b/.test(detail))).toEqual([]);
 });

@@ -36,16 +36,28 @@ test("without METRICS_TOKEN there is no such route, whatever token comes", async
   for (const token of [TOKEN, operatorToken, "x"]) {
     const answer = await get(env as Env, { Authorization: `Bearer ${token}` });
     expect(answer.status).toBe(404);
-    expect(await answer.json()).toMatchObject({ code: "not_found" });
+    const other = await (await get(env as Env, undefined, "/metricz")).json<any>();
+    expect(await answer.json()).toEqual({ ...other, request_id: expect.any(String) });
   }
 });
 
-test("a scrape needs the token, and no other is one", async () => {
+test.each(["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])(
+  "%s is 405 where there is a token, else 404",
+  async (method) => {
+    const answer = await get(scraped, undefined, "/metrics", method);
+    expect([answer.status, answer.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
+    expect((await get(env as Env, undefined, "/metrics", method)).status).toBe(404);
+  },
+);
+
+test("a scrape needs the token, which a refusal of another names", async () => {
   for (const headers of [{}, { Authorization: `Bearer ${operatorToken}` }, { Authorization: `Bearer ${TOKEN}x` }]) {
     const answer = await get(scraped, headers as Record<string, string>);
     expect(answer.status).toBe(401);
     expect(answer.headers.get("WWW-Authenticate")).toBe("Bearer");
   }
+  const wrong = await get(scraped, { Authorization: `Bearer ${operatorToken}` });
+  expect((await wrong.json<any>()).detail).toContain("METRICS_TOKEN");
   expect((await get(scraped, undefined, "/metrics?name=x")).status).toBe(422);
   expect((await get(scraped, undefined, "/metrics/x")).status).toBe(404);
 });

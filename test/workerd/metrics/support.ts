@@ -12,9 +12,10 @@ export function get(
   bindings: Env,
   headers: Record<string, string> = { Authorization: `Bearer ${TOKEN}` },
   path = "/metrics",
+  method = "GET",
 ): Promise<Response> {
   const { context } = createTestContext();
-  const request = new Request(`http://relay.test${path}`, { headers });
+  const request = new Request(`http://relay.test${path}`, { headers, method });
   return Promise.resolve(worker.fetch(request, bindings, context as unknown as ExecutionContext));
 }
 

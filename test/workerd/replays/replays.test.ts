@@ -281,6 +281,9 @@ test("each part of a filter has to hold", async () => {
   expect(await sampleOf({ event_type: "order.paid" })).toEqual([]);
   expect(await sampleOf({ source_id: orders })).toEqual([...a, ...b]);
   expect(await sampleOf({ source_id: other.id })).toEqual([]);
+  const byName = await tenant.api.post("/v1/replays", { filter: { source_id: "other" }, dry_run: true });
+  expect(byName).toMatchObject({ status: 422, body: { errors: [{ path: "filter.source_id" }] } });
+  expect(byName.body.errors[0].message).toContain("src_");
   expect(await sampleOf({ subscription_id: subscription.id })).toEqual([...a, ...b]);
   expect(await sampleOf({ created_before: created })).toEqual(a);
   expect(await sampleOf({ created_after: created })).toEqual([]);

@@ -118,12 +118,13 @@ test("in a lane the head that failed is tried now, in order, and its lane is wok
 test.each([
   ["paused", "/pause"],
   ["disabled", "/disable"],
-])("while it is %s nothing is retried: 409 held", async (_, verb) => {
+])("while it is %s nothing is retried: 409 held, which says what to do", async (_, verb) => {
   const scene = await createLaneFixture({ ordering_mode: "unordered" });
   await waiting(scene, 2);
   await scene.tenant.api.post(`/v1/endpoints/${scene.endpointId}${verb}`);
   const { status, body } = await scene.tenant.api.post(`/v1/endpoints/${scene.endpointId}/retry-pending`);
   expect([status, body.code]).toEqual([409, "held"]);
+  expect(body.detail).toContain("Resume or enable it first.");
   expect(await acting(scene).dueCount()).toBe(0);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createAttemptsReport } from "../../../src/storage/ledger/reports/attempts.ts";
 import { createTestTenant } from "../support/api.ts";
-import { explain } from "../support/plan.ts";
+import { explain } from "../support/plans.ts";
 import { createScene, type Scene } from "../support/scene.ts";
 import { seed, type SeedAttempt } from "./ledger.ts";
 

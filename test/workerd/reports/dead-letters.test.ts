@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createDeadLettersReport } from "../../../src/storage/ledger/reports/dead-letters.ts";
 import { createTestTenant } from "../support/api.ts";
-import { createScene, type Scene } from "../support/scene.ts";
-import { HOUR_MS, empty, record, recordDead } from "./support.ts";
+import { createScene, empty, type Scene } from "../support/scene.ts";
+import { HOUR_MS, record, recordDead } from "./support.ts";
 
 const deadLetters = async ({ tenant }: Pick<Scene, "tenant">, query = "") => {
   const answer = await tenant.api.get(`/v1/reports/dead-letters${query}`);

@@ -3,8 +3,8 @@ import { createFailuresReport } from "../../../src/storage/ledger/reports/failur
 import { createApi, createTestTenant, operatorToken } from "../support/api.ts";
 import { answered, claim, report } from "../support/closing.ts";
 import { recordAttempt } from "../../../src/app/deliver/record-attempt.ts";
-import { createScene, type Scene } from "../support/scene.ts";
-import { HOUR_MS, MINUTE_MS, empty, record, recordDead } from "./support.ts";
+import { createScene, empty, type Scene } from "../support/scene.ts";
+import { HOUR_MS, MINUTE_MS, record, recordDead } from "./support.ts";
 
 const failures = async ({ tenant }: Scene, query = "") => {
   const answer = await tenant.api.get(`/v1/reports/failures${query}`);

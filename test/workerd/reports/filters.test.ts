@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createFiltersReport } from "../../../src/storage/ledger/reports/filters.ts";
 import { createTestTenant } from "../support/api.ts";
-import { explain } from "../support/plan.ts";
-import { createScene, type Scene } from "../support/scene.ts";
+import { explain } from "../support/plans.ts";
+import { createScene, empty, type Scene } from "../support/scene.ts";
 import { createTestContext, publish, shardDeps } from "../support/worker.ts";
 import { seed } from "./ledger.ts";
 
@@ -74,11 +74,7 @@ test("what a publish made of a filter is what the report says, and who has none 
   expect(steps).toBeGreaterThan(0);
   const report = await filters(scene);
   expect(report.data.map((row: any) => [row.endpoint_id, row.filter_match_steps.max])).toEqual([[endpoint.id, steps]]);
-  await scene.db.batch(
-    ["delivery", "event"].map((table) =>
-      scene.db.prepare(`delete from ${table} where tenant_id = ?`).bind(scene.tenant.id),
-    ),
-  );
+  await empty(scene);
 });
 
 test("nothing expired, before the window or of another tenant is in it", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createLatencyReport, MAX_LATENCIES } from "../../../src/storage/ledger/reports/latency.ts";
 import { createApi, createTestTenant } from "../support/api.ts";
 import { createScene, type Scene } from "../support/scene.ts";
-import { explain } from "../support/plan.ts";
+import { explain } from "../support/plans.ts";
 import { createRandom } from "../../support/random.ts";
 import { seed, type SeedAttempt, type SeedDelivery, type SeedEvent } from "./ledger.ts";
 

@@ -1,9 +1,11 @@
 import { onTestFinished } from "vitest";
 import { createEventIds } from "../../../src/core/ids.ts";
-import type { Scene } from "../support/scene.ts";
+import { empty, type Scene } from "../support/scene.ts";
 
 /** A row of each table as a test wants it; what is left out is of no account. Times are ms since 1970 UTC. */
 export interface SeedEvent {
+  /** Of an event that may be there already. */
+  id?: string;
   /** When it was accepted. */
   at: number;
   occurredAt?: number;
@@ -23,6 +25,13 @@ export interface SeedDelivery {
   subscriptionId?: string;
   status?: string;
   createdAt?: number;
+  /** Of one that is not open; else when its event came. */
+  terminalAt?: number | null;
+  finalOutcome?: string | null;
+  lastErrorClass?: string | null;
+  replayedAs?: number | null;
+  laneKey?: string | null;
+  lanePosition?: number | null;
   scheduledAt?: number | null;
   schemaVersion?: number | null;
   filterMs?: number | null;
@@ -45,7 +54,7 @@ export interface SeedAttempt {
 const FAR = 4_000_000_000_000;
 const CHUNK = 2_000;
 
-/** Puts a known ledger in place, and takes it away at the test's end: nothing that waits is left to the real watchdog. */
+/** Puts a known ledger in place, and takes it away at the test's end. */
 export async function seed(scene: Scene, events: SeedEvent[]): Promise<string[]> {
   const ids = await fill(scene, events);
   onTestFinished(() => empty(scene));
@@ -66,7 +75,7 @@ export async function fill(scene: Scene, events: SeedEvent[]): Promise<string[]>
   const rows = events.map((event, i) => {
     const random = new Uint8Array(10);
     new DataView(random.buffer).setUint32(6, i);
-    return { ...event, id: createEventIds(event.at, random, 1)[0]! };
+    return { ...event, id: event.id ?? createEventIds(event.at, random, 1)[0]! };
   });
   for (let at = 0; at < rows.length; at += CHUNK) {
     const part = rows.slice(at, at + CHUNK);
@@ -114,9 +123,14 @@ export async function fill(scene: Scene, events: SeedEvent[]): Promise<string[]>
           retry_policy_id: first!.retry_policy_id,
           created_at: delivery.createdAt ?? delivery.event.at,
           scheduled_at: delivery.scheduledAt === undefined ? delivery.event.at : delivery.scheduledAt,
-          next_attempt_at: ["pending", "processing"].includes(delivery.status ?? "") ? FAR - 1 : null,
+          next_attempt_at: isOpen(delivery) ? FAR - 1 : null,
           last_attempt_at: delivery.attempts?.at(-1)?.requestedAt ?? null,
-          terminal_at: ["pending", "processing"].includes(delivery.status ?? "") ? null : delivery.event.at,
+          terminal_at: isOpen(delivery) ? null : (delivery.terminalAt ?? delivery.event.at),
+          final_outcome: delivery.finalOutcome ?? null,
+          last_error_class: delivery.lastErrorClass ?? null,
+          replayed_as: delivery.replayedAs ?? null,
+          lane_key: delivery.laneKey ?? null,
+          lane_position: delivery.lanePosition ?? null,
           schema_version: delivery.schemaVersion ?? null,
           filter_match_ms: delivery.filterMs ?? null,
           filter_match_steps: delivery.filterSteps ?? null,
@@ -155,9 +169,8 @@ export async function fill(scene: Scene, events: SeedEvent[]): Promise<string[]>
   return rows.map(({ id }) => id);
 }
 
-export async function empty({ db, tenant }: Scene): Promise<void> {
-  const rows = ["attempt", "delivery"].map((table) => `delete from ${table} where tenant_id = ?1`);
-  await db.batch([...rows, "delete from event where tenant_id = ?1"].map((sql) => db.prepare(sql).bind(tenant.id)));
+export function isOpen({ status }: { status?: string }): boolean {
+  return status === "pending" || status === "processing";
 }
 
 /** Hashes, in hex, become blobs. */
@@ -166,6 +179,8 @@ function insert(db: D1Database, table: string, rows: Record<string, unknown>[]):
   const value = (column: string) =>
     column.endsWith("sha256") ? `unhex(value ->> '${column}')` : `value ->> '${column}'`;
   return db
-    .prepare(`insert into ${table} (${columns.join(", ")}) select ${columns.map(value).join(", ")} from json_each(?)`)
+    .prepare(
+      `insert into ${table} (${columns.join(", ")}) select ${columns.map(value).join(", ")} from json_each(?)${table === "event" ? " where true on conflict do nothing" : ""}`,
+    )
     .bind(JSON.stringify(rows));
 }

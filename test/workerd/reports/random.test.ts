@@ -5,8 +5,8 @@ import { createDeadLettersReport } from "../../../src/storage/ledger/reports/dea
 import { createFailuresReport } from "../../../src/storage/ledger/reports/failures.ts";
 import { fillIn, parseQuestions } from "../../support/questions.ts";
 import { createRandom } from "../../support/random.ts";
-import { createScene } from "../support/scene.ts";
-import { HOUR_MS, MINUTE_MS, empty, record, type Recorded } from "./support.ts";
+import { createScene, empty } from "../support/scene.ts";
+import { HOUR_MS, MINUTE_MS, record, type Recorded } from "./support.ts";
 
 const OURS = ["internal", "abandoned"];
 

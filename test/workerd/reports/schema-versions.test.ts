@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createSchemaVersionsReport } from "../../../src/storage/ledger/reports/schema-versions.ts";
 import { createTestTenant } from "../support/api.ts";
-import { explain } from "../support/plan.ts";
-import { createScene, type Scene } from "../support/scene.ts";
+import { explain } from "../support/plans.ts";
+import { createScene, empty, type Scene } from "../support/scene.ts";
 import { createTestContext, publish, shardDeps } from "../support/worker.ts";
 import { seed, type SeedDelivery } from "./ledger.ts";
 
@@ -84,11 +84,7 @@ test("version 3 goes to whoever is pinned to it and to whoever takes the newest,
   });
   expect(rowOf(after, "order.created", 2)).toMatchObject({ events: 2, retired_at: expect.stringContaining("T") });
   expect(shown(rowOf(after, "order.created", 2))).toEqual({ [older.id]: [2, "pin", "version_retired"] });
-  await scene.db.batch(
-    ["delivery", "event"].map((table) =>
-      scene.db.prepare(`delete from ${table} where tenant_id = ?`).bind(scene.tenant.id),
-    ),
-  );
+  await empty(scene);
 });
 
 test("it says what each received in the window: by version, how many and when the last, replays too", async () => {

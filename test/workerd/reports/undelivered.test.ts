@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createUndeliveredReport } from "../../../src/storage/ledger/reports/undelivered.ts";
 import { createTestTenant } from "../support/api.ts";
-import { createScene, type Scene } from "../support/scene.ts";
-import { HOUR_MS, empty, record } from "./support.ts";
+import { createScene, empty, type Scene } from "../support/scene.ts";
+import { HOUR_MS, record } from "./support.ts";
 
 const undelivered = async ({ tenant }: Pick<Scene, "tenant">, query = "") => {
   const answer = await tenant.api.get(`/v1/reports/undelivered${query}`);

@@ -14,13 +14,7 @@ export function notingDatabase(db: D1Database): { db: D1Database; noted: Noted }
     const results = await db.batch<any>(prepared);
     noted.trips++;
     for (const { meta } of results) noted.rowsRead += meta.rows_read;
-    for (const { sql, values } of statements) {
-      const plan = await db
-        .prepare(`explain query plan ${sql}`)
-        .bind(...values)
-        .all<{ detail: string }>();
-      noted.plan.push(...plan.results.map(({ detail }) => detail));
-    }
+    for (const { sql, values } of statements) noted.plan.push(...(await planOf(db, sql, values)));
     return results;
   }
 
@@ -39,6 +33,25 @@ export function notingDatabase(db: D1Database): { db: D1Database; noted: Noted }
       run(statements.map(({ statement }) => statement)),
   };
   return { db: noting as unknown as D1Database, noted };
+}
+
+/** Lines of the plans of all statements that `work` runs. */
+export async function explain(real: D1Database, work: (db: D1Database) => Promise<unknown>): Promise<string[]> {
+  const { db, noted } = notingDatabase(real);
+  await work(db);
+  return noted.plan;
+}
+
+export async function planOf(db: D1Database, sql: string, values: unknown[] = []): Promise<string[]> {
+  const statement = db.prepare(`explain query plan ${sql}`).bind(...values);
+  return (await statement.all<{ detail: string }>()).results.map(({ detail }) => detail);
+}
+
+/** Lines that walk a table which grows with events, or all that a tenant has in it; `event` is the statement's name for that. */
+export function walksIn(plan: string[], event = "ev"): string[] {
+  const table = `(delivery|attempt|event|a|d|${event})`;
+  const walk = new RegExp(`^(SCAN ${table}\\b|SEARCH ${table} USING .*\\(tenant_id=\\?\\)$)`);
+  return plan.filter((line) => walk.test(line));
 }
 
 /** Lines of plans that walk a table, or an index of it, from one end to the other. */

@@ -1,5 +1,5 @@
 import { firstEventIdAt } from "../../../core/ids.ts";
-import type { ReplayFilter, SkipReason } from "../../../core/replay.ts";
+import type { EventChoice, ReplayFilter, ReplayPart } from "../../../core/replay.ts";
 import type { RetryPolicy } from "../../../core/retry-policy.ts";
 import { TEST_EVENT_TYPE } from "../../../core/test-event.ts";
 import { toRetryPolicyRow } from "../../config/retry-policies.ts";
@@ -7,16 +7,7 @@ import { EVENT_COLUMNS, toEvent, type Row } from "../read-rows.ts";
 import { completeWhenDone } from "./jobs.ts";
 import { eventsBefore } from "./meant.ts";
 import { insertBackfilled } from "./insert-backfilled.ts";
-import { endPart, moveOn, type ReplayPart } from "./steps.ts";
-
-export interface EventChoice {
-  chosen: { eventId: string; schemaVersion: number; filterSteps: number | null }[];
-  lookedAt: number;
-  found: number;
-  skipped: Partial<Record<SkipReason, number>>;
-  afterEventId: string | null;
-  revision: number;
-}
+import { endPart, moveOn } from "./steps.ts";
 
 const EVENTS_PER_WALK = 500;
 

@@ -1,15 +1,6 @@
-import type { RetryPolicyRow } from "../../config/retry-policies.ts";
-import type { EventChoice } from "./backfill.ts";
-import { IS_NEXT_STEP, MAX_REPLAY_NO, REPLAY_LANE_KEY } from "./replay-chosen.ts";
-
-interface Step {
-  tenantId: string;
-  replayId: string;
-  endpointId: string;
-  step: number;
-  toSubscriptionId: string | null;
-  includeReplayed: boolean;
-}
+import type { EventChoice, ReplayPart } from "../../../core/replay.ts";
+import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
+import { IS_NEXT_STEP, MAX_REPLAY_NO, REPLAY_LANE_KEY, UNSENDABLE } from "./replay-chosen.ts";
 
 /** The configuration is that of revision ?7. */
 const IS_FRESH = `${IS_NEXT_STEP} and (select revision from tenant where id = ?1) = ?7`;
@@ -25,11 +16,7 @@ const LAST_NO = `(select max(x.replay_no) from delivery x where ${OF_EVENT})`;
 /** Why one of CHOSEN is not delivered at ?6; null where it is. ?9 says whether it may be once more. */
 const SKIPPED_FOR = `case
   when e.id is null or e.expires_at <= ?6 then 'expired'
-  when e.payload_erased_at is not null then 'payload_erased'
-  when ep.deleted_at is not null then 'endpoint_deleted'
-  when ep.disabled_at is not null then 'endpoint_disabled'
-  when s.deleted_at is not null then 'subscription_deleted'
-  when s.disabled_at is not null then 'subscription_disabled'
+  ${UNSENDABLE}
   when e.dispatched_at is null then 'still_open'
   when not ?9 and ${LAST_NO} is not null then 'already_replayed'
   when exists (select 1 from delivery x where ${OF_EVENT} and x.terminal_at is null) then 'still_open'
@@ -43,7 +30,7 @@ const TAIL = `max(0, coalesce((select max(x.lane_position) from delivery x where
  */
 export function insertBackfilled(
   db: D1Database,
-  of: Step,
+  of: ReplayPart,
   choice: EventChoice,
   policy: RetryPolicyRow | null,
   now: number,
@@ -64,13 +51,7 @@ export function insertBackfilled(
         of.includeReplayed ? 1 : 0,
         ...more,
       );
-  const keepPolicy = policy
-    ? [
-        db
-          .prepare("insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing")
-          .bind(of.tenantId, policy.id, policy.policy),
-      ]
-    : [];
+  const keepPolicy = keepRetryPolicy(db, of.tenantId, policy);
   const count = bind(
     `update replay set looked_at = looked_at + ?10, found = found + ?11,
        replayed = replayed + (select count(*) from ${CHOSEN} where ${SKIPPED_FOR} is null),

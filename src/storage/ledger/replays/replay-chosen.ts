@@ -1,15 +1,7 @@
-import type { Choice } from "../../../core/replay.ts";
-import type { RetryPolicyRow } from "../../config/retry-policies.ts";
+import type { Choice, ReplayPart } from "../../../core/replay.ts";
+import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
 import { LANE_KEY, retryKey } from "../lane-key.ts";
 import { REPLAYED_VERSION } from "../replayed-version.ts";
-
-interface Step {
-  tenantId: string;
-  replayId: string;
-  endpointId: string;
-  step: number;
-  includeReplayed: boolean;
-}
 
 export const MAX_REPLAY_NO = 32_767;
 
@@ -28,14 +20,17 @@ const CHOSEN = `json_each(?5) j
 const OF_EVENT = "x.tenant_id = d.tenant_id and x.event_id = d.event_id and x.endpoint_id = d.endpoint_id";
 const LAST_NO = `(select max(x.replay_no) from delivery x where ${OF_EVENT})`;
 
-/** Why one of CHOSEN is not replayed at ?6; null where it is. ?7 says whether it may be once more. */
-const SKIPPED_FOR = `case
-  when d.event_id is null or e.expires_at <= ?6 then 'expired'
-  when e.payload_erased_at is not null then 'payload_erased'
+/** Why nothing can be made of event `e` for subscription `s` of endpoint `ep`, in a `case`. */
+export const UNSENDABLE = `when e.payload_erased_at is not null then 'payload_erased'
   when ep.deleted_at is not null then 'endpoint_deleted'
   when ep.disabled_at is not null then 'endpoint_disabled'
   when s.deleted_at is not null then 'subscription_deleted'
-  when s.disabled_at is not null then 'subscription_disabled'
+  when s.disabled_at is not null then 'subscription_disabled'`;
+
+/** Why one of CHOSEN is not replayed at ?6; null where it is. ?7 says whether it may be once more. */
+const SKIPPED_FOR = `case
+  when d.event_id is null or e.expires_at <= ?6 then 'expired'
+  ${UNSENDABLE}
   when not ?7 and d.replayed_as is not null then 'already_replayed'
   when exists (select 1 from delivery x where ${OF_EVENT} and x.terminal_at is null) then 'still_open'
   when ${LAST_NO} >= ${MAX_REPLAY_NO} then 'replayed_too_often'
@@ -64,7 +59,13 @@ const REPLAYED_NOW = `exists (select 1 from delivery r where r.tenant_id = ?1 an
  * Several statements see the same rows, so each comes to the same verdict on them. `inserted` is which of them gives back what was
  * made.
  */
-export function replayChosen(db: D1Database, of: Step, choice: Choice, policy: RetryPolicyRow | null, now: number) {
+export function replayChosen(
+  db: D1Database,
+  of: ReplayPart,
+  choice: Choice,
+  policy: RetryPolicyRow | null,
+  now: number,
+) {
   const { chosen, lookedAt, found } = choice;
   const sameEvent = found - chosen.length;
   const rows = JSON.stringify(chosen.map(({ eventId, replayNo, replayNos }) => [eventId, replayNo, replayNos]));
@@ -87,13 +88,7 @@ export function replayChosen(db: D1Database, of: Step, choice: Choice, policy: R
     sameEvent,
   );
   if (chosen.length === 0) return { statements: [count, nothing(db)], inserted: 1 };
-  const keepPolicy = policy
-    ? [
-        db
-          .prepare("insert into retry_policy (tenant_id, id, policy) values (?, ?, ?) on conflict do nothing")
-          .bind(of.tenantId, policy.id, policy.policy),
-      ]
-    : [];
+  const keepPolicy = keepRetryPolicy(db, of.tenantId, policy);
   const insert = bind(
     `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status, retry_policy_id, created_at,
        scheduled_at, next_attempt_at, replay_of, relay_region, expires_at, lane_key, lane_position, schema_version)

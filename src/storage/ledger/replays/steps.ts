@@ -1,32 +1,11 @@
-import type { Choice, ReplayFilter, Walked } from "../../../core/replay.ts";
-import { LOOKED_AT_PER_STEP } from "../../../core/replay.ts";
-import type { RetryPolicy, RetryPolicyInput } from "../../../core/retry-policy.ts";
+import { LOOKED_AT_PER_STEP, type Choice, type ReplayPart, type Walked } from "../../../core/replay.ts";
+import type { RetryPolicy } from "../../../core/retry-policy.ts";
 import { toRetryPolicyRow } from "../../config/retry-policies.ts";
 import { completeWhenDone, endReplay } from "./jobs.ts";
 import { eventsBefore, isMeant, replayableAt } from "./meant.ts";
 import { replayChosen } from "./replay-chosen.ts";
 
 type Row = Record<string, any>;
-
-/** What a running replay still has to do at one endpoint, as it is now. */
-export interface ReplayPart {
-  tenantId: string;
-  replayId: string;
-  endpointId: string;
-  step: number;
-  afterEventId: string;
-  /** Of the replays it has made, those that have not ended. */
-  open: [eventId: string, replayNo: number][];
-  waits: number;
-  faults: number;
-  filter: ReplayFilter;
-  toSubscriptionId: string | null;
-  retryPolicy: RetryPolicyInput | null;
-  includeReplayed: boolean;
-  startedAt: number;
-  endpointPolicy: RetryPolicy;
-  lane: { generation: number } | null;
-}
 
 const KEY = "tenant_id = ?1 and replay_id = ?2 and endpoint_id = ?3";
 
