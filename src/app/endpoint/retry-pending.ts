@@ -79,12 +79,13 @@ export async function retryPending(
     if (after === null) break;
   }
   if (isLane && retried > 0) deps.wakeLane({ tenantId, endpointId: id, generation: endpoint.laneGeneration });
-  return { retried, nextCursor: after && writeCursor(from, after) };
+  return { retried, nextCursor: after && writeCursor(retried > 0 ? null : from, after) };
 }
 
 /**
  * A walk by queues passes rows of other tenants, whose ids are nobody else's business: a cursor says no more than the time. It never
- * stands still, though all that a request looked at may be of one millisecond.
+ * stands still, though all that a request looked at may be of one millisecond, unless some of that was made due: then there is less
+ * left of it for the next, which has to see the rest.
  */
 function writeCursor(from: PendingKey | null, key: PendingKey): string {
   if ("laneKey" in key) return encodeCursor(["lane", key.lanePosition, key.laneKey]);

@@ -45,12 +45,18 @@ const PARTS_AT_ONCE = 20;
 /** A tick of the watchdog has other work: it stays with replays for so many rounds, and comes back. */
 const ROUNDS = 4;
 const ROUND_PAUSE_MS = 250;
+/** And no longer than so, however slow steps are: filters that read payloads, a ledger that takes its time. */
+const MAX_STAY_MS = 10_000;
 
 /** Takes the steps of bulk replays that are due, a bounded number of them. Says whether there is more to do right away. */
 export async function goOnWithReplays(deps: GoOnWithReplaysDeps): Promise<boolean> {
+  const until = deps.now() + MAX_STAY_MS;
   for (let round = 1; ; round++) {
     const parts = await deps.listDueReplayParts(deps.now(), PARTS_AT_ONCE);
-    for (const part of parts) await takeStep(deps, part);
+    for (const part of parts) {
+      if (deps.now() > until) return true;
+      await takeStep(deps, part);
+    }
     if (parts.length === 0) return false;
     if (round === ROUNDS) return true;
     await deps.sleep(ROUND_PAUSE_MS);

@@ -1,9 +1,11 @@
-import type { Replay } from "../../core/replay.ts";
+import type { Replay, ReplayState } from "../../core/replay.ts";
 import { AppError } from "../app-error.ts";
 import { requireAdmin, type Principal } from "../principal.ts";
 import { tooManyRunning } from "./create-replay.ts";
 import type { ReplayDeps } from "./deps.ts";
 import { getReplay } from "./read-replay.ts";
+
+const OVER_AT_ONCE: ReadonlySet<ReplayState> = new Set(["completed", "failed"]);
 
 /**
  * Begins what was a dry run: with its filter, and as of now. Doing it again changes nothing. 409 when it has ended, or too many
@@ -11,11 +13,13 @@ import { getReplay } from "./read-replay.ts";
  */
 export async function startReplay(deps: ReplayDeps, principal: Principal, id: string): Promise<Replay> {
   requireAdmin(principal);
-  const { filter } = await getReplay(deps, principal, id);
+  const { filter, state: before } = await getReplay(deps, principal, id);
   const replay = await deps.startReplay(principal.tenantId, id, filter.endpointId, deps.now());
   if (replay?.state === "dry_run") throw tooManyRunning();
-  if (replay?.state !== "running") throw hasEnded(replay);
-  deps.callWatchdog();
+  // One that has nothing to do is over with its start.
+  const isOverAtOnce = before === "dry_run" && replay !== null && OVER_AT_ONCE.has(replay.state);
+  if (replay === null || (replay.state !== "running" && !isOverAtOnce)) throw hasEnded(replay);
+  if (replay.state === "running") deps.callWatchdog();
   return replay;
 }
 

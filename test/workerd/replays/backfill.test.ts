@@ -121,6 +121,15 @@ test("pattern, scope, version and filter decide as for a publish, and the window
   expect(await fill({}, { created_before: "2021-01-01T00:00:00.000Z" })).toMatchObject({ ids: [], matched: 0 });
 });
 
+test("a test send is filled in nowhere, not even where all that the relay tells of itself is asked for", async () => {
+  const scene = await createReplayFixture();
+  await scene.tenant.api.post(`/v1/endpoints/${scene.endpointId}/test`);
+  const late = await subscribe(scene, { event_type_pattern: "hooklane.*" });
+  scene.forward(10);
+  const { id } = await scene.ask({ filter: WINDOW, to_subscription_id: late.id });
+  expect(await scene.finish(id)).toMatchObject({ looked_at: 1, matched: 0, replayed: 0 });
+});
+
 test("with include_replayed what the endpoint has got goes out once more, linked to what it repeats", async () => {
   const scene = await createReplayFixture();
   const [ended, open] = [

@@ -70,6 +70,34 @@ test("the replay of a blocked head takes its place and lets the lane go on; othe
   expect((await scene.tenant.api.get(`/v1/deliveries/${skipped}`)).body.replayed_as).not.toBeNull();
 });
 
+test("the replays of two heads that block one lane take two places, in the order of their events", async () => {
+  const scene = await createReplayFixture({ ordering_mode: "strict", on_exhausted: "block" });
+  const heads = await scene.endAll(["/a", "/b"]);
+  const [next] = await scene.publishAll(["/next"]);
+  // As two leave behind that were under way, each of its own key, when the endpoint became strict.
+  await scene.db
+    .prepare(
+      `insert into lane_block (tenant_id, endpoint_id, lane_key, event_id, replay_no, blocked_at)
+       select tenant_id, endpoint_id, '', event_id, 0, terminal_at from delivery
+       where tenant_id = ? and terminal_at is not null`,
+    )
+    .bind(scene.tenant.id)
+    .run();
+  const { id } = await scene.ask({ filter: { endpoint_id: scene.endpointId } });
+  await scene.goOn();
+  expect(await scene.read(id)).toMatchObject({ state: "completed", replayed: 2 });
+  const { results } = await scene.db
+    .prepare(
+      "select event_id, lane_position from delivery where tenant_id = ? and terminal_at is null order by lane_position",
+    )
+    .bind(scene.tenant.id)
+    .all<Record<string, any>>();
+  expect(results.map((row) => row["event_id"])).toEqual(eventsOf([...heads, next!]));
+  expect(new Set(results.map((row) => row["lane_position"])).size).toBe(3);
+  await scene.createLane().run();
+  expect(scene.sent.map(({ name }) => name)).toEqual(["/a", "/b", "/next"]);
+});
+
 test("replays to a paused endpoint wait, no more than a hundred of them", async () => {
   const scene = await createReplayFixture({ ordering_mode: "strict" });
   await scene.endAll(names(120));

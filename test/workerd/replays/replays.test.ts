@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { goOnWithReplays } from "../../../src/app/replay/go-on.ts";
 import { deliveryId } from "../../../src/core/ids.ts";
+import { createReplayJobLedger } from "../../../src/storage/ledger/replays/jobs.ts";
 import { createTestTenant } from "../support/api.ts";
 import { createReplayFixture, type ReplayFixture } from "./support.ts";
 
@@ -235,6 +236,29 @@ test("a step that fails is put off and tried again, and one that always fails en
   expect(await scene.read(second.id)).toMatchObject({ state: "failed", error: expect.stringContaining("again") });
 });
 
+test("slow steps do not keep a watchdog from its other work: it comes back for the rest", async () => {
+  const scene = await createReplayFixture();
+  await scene.endAll(names(1_000));
+  const { id } = await scene.ask(ofEndpoint(scene));
+  // A part that is due all the time, and whose steps take four seconds each.
+  let steps = 0;
+  const slow: typeof scene.watch = {
+    ...scene.watch,
+    listDueReplayParts: async (now) => {
+      const [part] = await scene.watch.listDueReplayParts(now + 60_000, 9);
+      return Array.from({ length: 20 }, () => part!);
+    },
+    async walkReplayable(part) {
+      steps++;
+      scene.forward(4_000);
+      return scene.watch.walkReplayable(part);
+    },
+  };
+  expect(await scene.goOn(slow)).toBe(true);
+  expect(steps).toBe(3);
+  expect(await scene.finish(id)).toMatchObject({ state: "completed", replayed: 1_000 });
+});
+
 test("each part of a filter has to hold", async () => {
   const scene = await createReplayFixture();
   const { tenant } = scene;
@@ -300,6 +324,38 @@ test("the policy given goes over the endpoint's, else the present one holds", as
   };
   expect(await read(1)).toMatchObject({ max_attempts: 2, max_age_seconds: 259_200 });
   expect(await read(2)).toMatchObject({ max_attempts: 7 });
+});
+
+test("a dry run that has nothing to do is completed by its start", async () => {
+  const { api } = await createTestTenant();
+  const { body } = await api.post("/v1/replays", { filter: { status: "dead_letter" }, dry_run: true });
+  expect(body).toMatchObject({ state: "dry_run", matched: 0 });
+  const started = await api.post(`/v1/replays/${body.id}/start`);
+  expect(started).toMatchObject({ status: 200, body: { state: "completed", matched: 0, replayed: 0 } });
+  expect((await api.post(`/v1/replays/${body.id}/start`)).status).toBe(409);
+});
+
+test("one for more endpoints than it may walk says so, and replays none of it", async () => {
+  const scene = await createReplayFixture();
+  const { tenant, db } = scene;
+  await scene.endAll(names(1));
+  for (const n of [1, 2]) {
+    const { id } = (await tenant.api.post("/v1/endpoints", { url: `https://more.example/${n}` })).body;
+    await tenant.api.post("/v1/subscriptions", { endpoint_id: id, event_type_pattern: "*" });
+    await scene.end([(await scene.publishAll(names(1)))[0]!.slice(0, 30) + id.slice(3)]);
+  }
+  const { filter } = await scene.ask({ filter: { status: "dead_letter" }, dry_run: true });
+  const start = async (maxEndpoints: number) => {
+    const { id } = await scene.ask({ filter: { status: "dead_letter" }, dry_run: true });
+    return createReplayJobLedger(db, maxEndpoints).startReplay(tenant.id, id, filter.endpointId, scene.now());
+  };
+  const refused = await start(2);
+  expect(refused).toMatchObject({ state: "failed", error: expect.stringContaining("endpoints"), replayed: 0 });
+  await scene.goOn();
+  expect(await scene.made()).toEqual([]);
+  const taken = await start(3);
+  expect(taken).toMatchObject({ state: "running" });
+  expect(await scene.finish(taken!.id)).toMatchObject({ state: "completed", replayed: 3 });
 });
 
 test("a tenant has five of them running at most, and another tenant's are none of its business", async () => {

@@ -68,6 +68,23 @@ test("more than a thousand take several requests, and the cursor leads through a
   expect(await dueCount()).toBe(2_600);
 });
 
+test("however many wait for the same moment, as a Retry-After may ask for, the cursor leads through all of them", async () => {
+  const scene = await createLaneFixture({ ordering_mode: "unordered" });
+  await waiting(scene, 4_600);
+  const at = scene.now() + HOUR_MS;
+  await scene.db
+    .prepare("update delivery set next_attempt_at = ? where tenant_id = ? and terminal_at is null")
+    .bind(at, scene.tenant.id)
+    .run();
+  const { act, dueCount } = acting(scene);
+  let requests = 0;
+  for (let cursor: string | null = ""; cursor !== null; requests++) {
+    expect(requests).toBeLessThan(10);
+    cursor = (await act(cursor === "" ? {} : { cursor })).nextCursor;
+  }
+  expect(await dueCount()).toBe(4_600);
+});
+
 test("a cursor tells nothing of other tenants, whose retries stay as they are", async () => {
   const [scene, other] = await Promise.all([
     createLaneFixture({ ordering_mode: "unordered" }),

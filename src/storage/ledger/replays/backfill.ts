@@ -1,6 +1,7 @@
 import { firstEventIdAt } from "../../../core/ids.ts";
 import type { EventChoice, ReplayFilter, ReplayPart } from "../../../core/replay.ts";
 import type { RetryPolicy } from "../../../core/retry-policy.ts";
+import { TEST_EVENT_TYPE } from "../../../core/test-event.ts";
 import { toRetryPolicyRow } from "../../config/retry-policies.ts";
 import { EVENT_COLUMNS, toEvent, type Row } from "../read-rows.ts";
 import { completeWhenDone } from "./jobs.ts";
@@ -13,7 +14,7 @@ const EVENTS_PER_WALK = 500;
 /** Past events for a subscription that is new. */
 export function createBackfillLedger(db: D1Database) {
   return {
-    /** Oldest first. Primary keys. */
+    /** Oldest first. A test send is nobody's event, though `hooklane.*` reads as if it were. Primary keys. */
     async walkEvents(
       { tenantId, endpointId, filter }: { tenantId: string; endpointId: string; filter: ReplayFilter },
       after: string,
@@ -24,7 +25,8 @@ export function createBackfillLedger(db: D1Database) {
       const { results } = await db
         .prepare(
           `select ${EVENT_COLUMNS}, coalesce(?6 ->> 'eventType', d.type) = d.type
-               and coalesce(?6 ->> 'sourceId', d.source_id) = d.source_id and d.expires_at > ?7 as is_meant,
+               and coalesce(?6 ->> 'sourceId', d.source_id) = d.source_id and d.expires_at > ?7
+               and d.type <> '${TEST_EVENT_TYPE}' as is_meant,
              exists (select 1 from delivery x where x.tenant_id = ?1 and x.event_id = d.id and x.endpoint_id = ?5) as has_delivery
            from event d where tenant_id = ?1 and id > ?2 and id >= ?3 and id < ?4 order by id limit ${EVENTS_PER_WALK}`,
         )

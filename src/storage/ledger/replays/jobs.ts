@@ -29,18 +29,18 @@ const OLD_ROWS_DELETED_AT_ONCE = 100;
 const HAS_ROOM = `(select count(*) from replay x where x.tenant_id = ?1 and x.state = 'running') < ${MAX_RUNNING_REPLAYS}`;
 
 /** The rows of bulk replays, as operators ask for them. */
-export function createReplayJobLedger(db: D1Database) {
+export function createReplayJobLedger(db: D1Database, maxEndpoints = MAX_REPLAY_ENDPOINTS) {
   /** A part for each endpoint that has what can be replayed, where the replay of ?2 does not run yet and may. */
   const insertParts = (tenantId: string, id: string, endpointId: string | null, now: number): D1PreparedStatement => {
     const may = `exists (select 1 from replay where tenant_id = ?1 and id = ?2 and state = 'dry_run') and ${HAS_ROOM}`;
     const replayable = "tenant_id = ?1 and terminal_at is not null and status <> 'succeeded'";
     const from = "delivery indexed by delivery_replayable";
-    // A loose scan: one row of the index an endpoint.
+    // A loose scan: one row of the index an endpoint. One more than may be shows that there are too many.
     const found = `with recursive ep (id, n) as (
         select (select min(endpoint_id) from ${from} where ${replayable}), 1
         union all
         select (select min(endpoint_id) from ${from} where ${replayable} and endpoint_id > ep.id), n + 1
-        from ep where ep.id is not null and n < ${MAX_REPLAY_ENDPOINTS})
+        from ep where ep.id is not null and n <= ${maxEndpoints})
       select ?1, ?2, id, ?4 from ep where id is not null and ?3 is null and ${may}`;
     return db
       .prepare(
@@ -50,7 +50,10 @@ export function createReplayJobLedger(db: D1Database) {
       )
       .bind(tenantId, id, endpointId, now);
   };
-  /** It runs from here on, and is over at once where there is nothing to walk. */
+  /**
+   * It runs from here on, and is over at once where there is nothing to walk, or too much: a part of what is meant must not pass
+   * for all of it.
+   */
   const begin = (tenantId: string, id: string, now: number): D1PreparedStatement[] => [
     db
       .prepare(
@@ -58,6 +61,19 @@ export function createReplayJobLedger(db: D1Database) {
          where tenant_id = ?1 and id = ?2 and state = 'dry_run' and ${HAS_ROOM}`,
       )
       .bind(tenantId, id, now),
+    db
+      .prepare(
+        `update replay set state = 'failed', error = ?4, finished_at = ?3
+         where tenant_id = ?1 and id = ?2 and state = 'running' and (
+           select count(*) from replay_part p where p.tenant_id = ?1 and p.replay_id = ?2) > ${maxEndpoints}`,
+      )
+      .bind(tenantId, id, now, `More than ${maxEndpoints} endpoints have something to be replayed: name one.`),
+    db
+      .prepare(
+        `delete from replay_part where tenant_id = ?1 and replay_id = ?2
+           and exists (select 1 from replay r where r.tenant_id = ?1 and r.id = ?2 and r.state = 'failed')`,
+      )
+      .bind(tenantId, id),
     completeWhenDone(db, tenantId, id, now),
   ];
   const select = (tenantId: string, id: string) => db.prepare(SELECT).bind(tenantId, id);

@@ -95,7 +95,8 @@ export function replayChosen(
      select tenant_id, event_id, endpoint_id, next_no, subscription_id, 'pending', policy_id, ?6, iif(lane_key is null, ?6, null),
        ?6, replay_no, relay_region, expires_at, lane_key,
        iif(lane_key is null, null, iif(is_head,
-         coalesce((select min(x.lane_position) from delivery x where ${OPEN_IN_LANE}), 0) - 1,
+         coalesce((select min(x.lane_position) from delivery x where ${OPEN_IN_LANE}), 0) - 1
+           - count(*) over later_heads,
          max(0, coalesce((select max(x.lane_position) from delivery x where ${OPEN_IN_LANE}), 0))
            + row_number() over (partition by lane_key, is_head order by place))),
        version
@@ -106,6 +107,8 @@ export function replayChosen(
        from ${CHOSEN}
        where ${SKIPPED_FOR} is null and ${IS_NEXT_STEP}) n
      where true
+     window later_heads as (
+       partition by lane_key, is_head order by place rows between 1 following and unbounded following)
      returning event_id, replay_no`,
     mayRepeat,
     policy?.id ?? null,
