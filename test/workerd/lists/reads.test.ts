@@ -4,7 +4,7 @@ import { createListDeliveriesLedger } from "../../../src/storage/ledger/list-del
 import { createListEventsLedger } from "../../../src/storage/ledger/list-events.ts";
 import { createTestTenant } from "../support/api.ts";
 import { notingDatabase, scansIn } from "../support/plans.ts";
-import { empty } from "../support/scene.ts";
+import { empty, endAllOpen } from "../support/scene.ts";
 import { createHistory, type History } from "./history.ts";
 
 const MANY = 100_000;
@@ -12,6 +12,7 @@ const MANY = 100_000;
 let history: History;
 beforeAll(async () => {
   history = await createHistory();
+  await endAllOpen(history.db);
   await history.grow(1);
 });
 afterAll(() => empty(history));

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createUndeliveredReport } from "../../../src/storage/ledger/reports/undelivered.ts";
 import { createTestTenant } from "../support/api.ts";
-import { createScene, empty, type Scene } from "../support/scene.ts";
+import { createScene, empty, endAllOpen, type Scene } from "../support/scene.ts";
 import { HOUR_MS, record } from "./support.ts";
 
 const undelivered = async ({ tenant }: Pick<Scene, "tenant">, query = "") => {
@@ -76,6 +76,7 @@ test("what is held while its endpoint is paused is undelivered like anything els
 
 test("a count that was not made to its end is null, never too small, and the report says that it is not complete", async () => {
   const scene = await sceneOf({ ordering_mode: "strict" });
+  await endAllOpen(scene.db);
   const now = Date.now();
   const ids = await record(
     scene,

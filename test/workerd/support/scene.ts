@@ -58,6 +58,24 @@ export async function empty({ db, tenant }: Pick<Scene, "db"> & { tenant: { id: 
   await db.batch(tables.map((table) => db.prepare(`delete from ${table} where tenant_id = ?`).bind(tenant.id)));
 }
 
+/**
+ * Ends what tests have left to do in a database: queues' work stands in one index whosever it is, what reads it up to a limit would
+ * find theirs, and the real watchdog would go on with it under whatever test comes then.
+ */
+export async function endAllOpen(db: D1Database): Promise<void> {
+  await db.batch([
+    db
+      .prepare(
+        `update delivery set status = 'cancelled', final_outcome = 'cancelled', terminal_at = ?, next_attempt_at = null,
+           token = null, locked_until = null, hold_until = null where terminal_at is null`,
+      )
+      .bind(Date.now()),
+    db.prepare("delete from fan_out"),
+    db.prepare("delete from replay_part"),
+    db.prepare("delete from operational_event"),
+  ]);
+}
+
 /** A promise and its switch. */
 export function gate<T = void>() {
   let open!: (value: T) => void;
