@@ -28,7 +28,8 @@ test(
       const stateDir = createStateDir(folderInMemory());
       const relay = await startRelayProcess({ port, stateDir });
       const tenant = await createTenant(relay.url);
-      const settings = { timeout_ms: 1_000, retry_policy: { delays_seconds: [1], max_attempts: 50 } };
+      // So long that no machine that stands still has a request made again.
+      const settings = { timeout_ms: 10_000, retry_policy: { delays_seconds: [1], max_attempts: 50 } };
       const strict = await createEndpoint(tenant, {
         ...settings,
         url: `${receiver.url}/strict`,
