@@ -4,6 +4,7 @@ import { redateNextHead } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
 import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
+import { inFront } from "./lane-position.ts";
 import { ringFor, type OutboxBell } from "./raise.ts";
 import { REPLAYED_VERSION } from "./replayed-version.ts";
 import { keepRetryPolicy, toRetryPolicyRow } from "../config/retry-policies.ts";
@@ -88,7 +89,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
                d.replay_no, d.relay_region, d.expires_at, ${LANE_KEY},
                iif(ep.route = 'queue', null, iif(
                  exists (select 1 from lane_block b where ${BLOCKED_HEAD}),
-                 coalesce((select min(x.lane_position) from delivery x where ${SAME_LANE}), 0) - 1,
+                 ${inFront(`(select min(x.lane_position) from delivery x where ${SAME_LANE})`)},
                  max(0, coalesce((select max(x.lane_position) from delivery x where ${SAME_LANE}), 0)) + 1)),
                ${REPLAYED_VERSION}
              from delivery d

@@ -4,6 +4,7 @@ import { blockLane } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
 import { clockStatements } from "./failing-clock.ts";
 import { retryKey } from "./lane-key.ts";
+import { isAwayFromPlace, placeOf } from "./lane-position.ts";
 import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
 
 /** How an attempt ended, and what its delivery does next. */
@@ -71,7 +72,7 @@ export function closingStatements(db: D1Database, closing: Closing): D1PreparedS
     closeAttempt(db, closing),
     ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
-    ...(closing.delivery.status === "pending" ? [standBehind(db, closing)] : []),
+    ...(closing.delivery.status === "pending" ? [goToPlace(db, closing)] : []),
     ...(closing.delivery.status === "succeeded" ? [abandonLater(db, closing)] : []),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, attempt.respondedAt)] : []),
     ...(disable?.reason === "gone"
@@ -175,14 +176,17 @@ function moveDelivery(db: D1Database, closing: Closing): D1PreparedStatement {
 }
 
 /**
- * Where nothing orders a lane, what has failed stands behind all that has not been tried: two rows more, and none where its
- * key is another. A statement of its own, since one that names the key pays for its index whatever the key was.
+ * Where nothing orders a lane, what has failed stands behind all that has not been tried; where something does, what was
+ * under way before it came there stands where its acceptance puts it. Two rows more, and none for all others. A statement of
+ * its own, since one that names a column of an index pays for the index whatever the column was.
  */
-function standBehind(db: D1Database, { tenantId, eventId, endpointId, replayNo, attemptNumber }: Closing) {
+function goToPlace(db: D1Database, { tenantId, eventId, endpointId, replayNo, attemptNumber }: Closing) {
   return db
     .prepare(
-      `update delivery set lane_key = ${retryKey("event_id")}
-       where ${KEY} and status = 'pending' and attempt_count = ?5 and hold_until is null and +lane_key = ' ' || event_id`,
+      `update delivery set lane_key = iif(lane_key = ' ' || event_id, ${retryKey("event_id")}, lane_key),
+         lane_position = ${placeOf("lane_position")}
+       where ${KEY} and status = 'pending' and attempt_count = ?5 and hold_until is null
+         and (+lane_key = ' ' || event_id or ${isAwayFromPlace("lane_position")})`,
     )
     .bind(tenantId, eventId, endpointId, replayNo, attemptNumber);
 }

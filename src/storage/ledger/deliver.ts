@@ -1,4 +1,5 @@
 import type { TenantDeliveryRef } from "../../core/ids.ts";
+import { placeOf } from "./lane-position.ts";
 import {
   LOADED_COLUMNS,
   LOADED_JOINS,
@@ -76,7 +77,7 @@ export function createDeliverLedger(db: D1Database) {
         db
           .prepare(
             `update delivery set status = 'pending', token = null, locked_until = null, attempt_count = ?6 - 1,
-               next_attempt_at = ?7, last_attempt_at = (select a.requested_at from attempt a
+               next_attempt_at = ?7, lane_position = ${placeOf("lane_position")}, last_attempt_at = (select a.requested_at from attempt a
                  where a.tenant_id = ?1 and a.event_id = ?2 and a.endpoint_id = ?3 and a.replay_no = ?4
                    and a.attempt_number = ?6 - 1)
              where ${KEY} and ${isMine}`,

@@ -9,6 +9,7 @@ import {
 } from "./loaded-delivery.ts";
 import { blockLane, standingBlocks } from "./block.ts";
 import { closingStatements, type Closing } from "./close.ts";
+import { lastOfInFlight, maybeInFlightBefore } from "./lane-position.ts";
 import { raiseDeadLetter, ringFor, type OutboxBell } from "./raise.ts";
 import { selectSettings, toSettings, type LaneSettings } from "./lane-settings.ts";
 
@@ -64,7 +65,7 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
                  and x.lane_key = head.lane_key and x.terminal_at is null and x.lane_key is not null)
                from head where lane_key is not null),
              h (lane_key, lane_position, blocked) as materialized (
-               select lane_key, iif(lane_position > 0, lane_position, coalesce((
+               select lane_key, iif(not ${maybeInFlightBefore("lane_position")}, lane_position, coalesce((
                  select min(x.lane_position) from delivery x where ${inFlightBefore("?2", "first.lane_key")}), lane_position)),
                  exists (select 1 from ${standingBlocks("?6")} where b.endpoint_id = ?2 and b.lane_key = first.lane_key)
                from first)
@@ -120,7 +121,7 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
       const ofSome = `(select value as lane_key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?2
             and x.lane_key = value and x.terminal_at is null and x.lane_key is not null) as first from json_each(?3)) h
           cross join delivery d on d.endpoint_id = ?2 and d.lane_key = h.lane_key and d.terminal_at is null
-            and d.lane_key is not null and d.lane_position <= max(h.first, 0)
+            and d.lane_key is not null and d.lane_position <= ${lastOfInFlight("h.first")}
           where true`;
       const { results } = await db
         .prepare(
@@ -182,12 +183,9 @@ export function createLaneLedger(db: D1Database, bell: OutboxBell = () => {}) {
   };
 }
 
-/**
- * Rows `x` of a lane key that were in flight already when it became one: at positions that nothing else is given
- * but the replay of a blocked head. Most lanes have none.
- */
+/** Rows `x` of a lane key that were in flight already when it became one. Most lanes have none. */
 const inFlightBefore = (endpointId: string, laneKey: string) => `x.endpoint_id = ${endpointId}
-  and x.lane_key = ${laneKey} and x.terminal_at is null and x.lane_key is not null and x.lane_position <= 0
+  and x.lane_key = ${laneKey} and x.terminal_at is null and x.lane_key is not null and ${maybeInFlightBefore("x.lane_position")}
   and x.status = 'processing'`;
 
 /**

@@ -2,6 +2,7 @@ import { formatStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY_ANEW } from "./lane-key.ts";
+import { movedTo } from "./lane-position.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
 
 type Routing = Pick<
@@ -30,8 +31,8 @@ export function createRerouteLedger(db: D1Database) {
     /**
      * Changes how an endpoint is routed and, when `moves`, re-keys its open deliveries in the order of their acceptance, in
      * one transaction: a publish commits before it or after it, and no claim sees the half of it. Deliveries in flight keep
-     * token and lease, and stand first, at positions up to 0, so that no other starts beside them. Null when the endpoint is
-     * not as `revision` says.
+     * token and lease, and stand first, so that no other starts beside them; one whose attempt fails goes to its place among
+     * the others. Null when the endpoint is not as `revision` says.
      *
      * Queue-routed work is found by a walk over all due work of the shard (delivery_due): the price of a rare change. The plus
      * keeps the planner from walking the tenant's history instead.
@@ -147,9 +148,11 @@ function moveOpen(
          scheduled_at = iif(delivery.attempt_count = 0, null, delivery.scheduled_at)
        from (
          select d.tenant_id, d.event_id, d.endpoint_id, d.replay_no, ${LANE_KEY_ANEW} as key,
-           row_number() over (
-             partition by ${LANE_KEY_ANEW} order by d.status = 'pending', d.created_at, d.event_id, d.replay_no)
-             - sum(d.status = 'processing') over (partition by ${LANE_KEY_ANEW}) as position
+           ${movedTo(
+             `row_number() over (partition by ${LANE_KEY_ANEW} order by d.created_at, d.event_id, d.replay_no)
+               - count(*) over (partition by ${LANE_KEY_ANEW})`,
+             "d.status = 'processing'",
+           )} as position
          from (${open("lane_key is not null")}
                union all ${open("lane_key is null and status = 'pending'")}
                union all ${open("lane_key is null and status = 'processing'")}) d

@@ -96,7 +96,7 @@ function look(
   const { eventId, endpointId, replayNo } = ref.value;
   const name = `${eventId.slice(-6)}@${endpointId.slice(-3)}${replayNo > 0 ? `r${replayNo}` : ""} #${attempt}`;
   const [row] = db.rows(
-    `select d.status, d.terminal_at, d.lane_key, d.lane_position, d.attempt_count, a.requested_at, a.outcome_class, a.error_class,
+    `select d.status, d.terminal_at, d.lane_key, d.attempt_count, a.requested_at, a.outcome_class, a.error_class,
        a.endpoint_revision, e.ordering_key, w.ordering_mode, w.concurrency_cap, w.rate_limit_per_second, ep.revision
      from delivery d
      left join attempt a on a.tenant_id = d.tenant_id and a.event_id = d.event_id and a.endpoint_id = d.endpoint_id
@@ -168,8 +168,7 @@ function lookAtOrder(model: Model, db: Sqlite, received: Received, row: Record<s
   }
   const isOrdered = mode === "strict" || (mode === "keyed" && row["ordering_key"] !== null);
   if (!isOrdered) return;
-  // What was under way when the mode was changed goes on before what waited.
-  if (replayNo > 0 || row["lane_position"] <= 0) return;
+  if (replayNo > 0) return;
   const before = model.before(eventId);
   const open = db.rows(
     `select d.event_id, e.ordering_key from delivery d cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { parseDeliveryId } from "../../../src/core/ids.ts";
 import { createActLedger } from "../../../src/storage/ledger/act.ts";
-import { cancelAll, createLaneFixture, inFlightOf, reroute, type LaneFixture } from "./support.ts";
+import { cancelAll, createLaneFixture, drain, inFlightOf, reroute, type LaneFixture } from "./support.ts";
 
+const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 const refOf = (fixture: LaneFixture, id: string) => {
   const ref = parseDeliveryId(id);
   if (!ref.ok) throw new Error(id);
@@ -22,14 +23,13 @@ const claimOf = (fixture: LaneFixture, id: string) => ({
   leaseMs: 45_000,
 });
 
-/** Two deliveries that queues have under way when the endpoint becomes strict; `close` ends the n-th with a status. */
-async function createInFlight(endpoint: Record<string, unknown> = {}, over: Parameters<typeof reroute>[3] = {}) {
+/** Deliveries that queues have under way; `close` ends the n-th with a status. */
+async function createClaimed(count: number, endpoint: Record<string, unknown> = {}) {
   const policy = { delays_seconds: [1], jitter: 0 };
   const fixture = await createLaneFixture({ ordering_mode: "unordered", retry_policy: policy, ...endpoint });
-  const ids = await fixture.publishAll(["k/0", "k/1"]);
+  const ids = await fixture.publishAll(range(count).map((n) => `k/${n}`));
   const claims = ids.map((id) => claimOf(fixture, id));
-  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(2);
-  await reroute(fixture, "strict", "lane", over);
+  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(count);
   const close = (i: number, delivery: any, statusCode: number) =>
     fixture.deps.closeAttempts([
       {
@@ -49,14 +49,55 @@ async function createInFlight(endpoint: Record<string, unknown> = {}, over: Para
         clock: null,
       },
     ]);
-  return { fixture, ids, close };
+  const fail = (i: number, nextAttemptAt: number) =>
+    close(i, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+  return { fixture, ids, claims, close, fail };
 }
 
+/** Two that are under way when the endpoint becomes strict. */
+async function createInFlight(endpoint: Record<string, unknown> = {}, over: Parameters<typeof reroute>[3] = {}) {
+  const claimed = await createClaimed(2, endpoint);
+  await reroute(claimed.fixture, "strict", "lane", over);
+  return claimed;
+}
+
+test.each([
+  ["strict", "fails"],
+  ["strict", "is given back"],
+  ["keyed", "fails"],
+  ["keyed", "is given back"],
+] as const)(
+  "made %s while an older one waits for its retry: what is under way and %s waits for that, and newer ones for both",
+  async (mode, how) => {
+    const { fixture, claims, fail } = await createClaimed(3);
+    const dueAt = fixture.now() + 60_000;
+    await fail(0, dueAt);
+    await reroute(fixture, mode, "lane");
+    await fixture.publishAll(["k/3"]);
+    // The newest first: each goes to its own place.
+    for (const i of [2, 1]) {
+      if (how === "fails") await fail(i, fixture.now());
+      else await fixture.deps.giveBack(claims[i]!, fixture.now());
+    }
+    const lane = fixture.createLane();
+    await lane.run();
+    expect(fixture.sent).toEqual([]);
+    fixture.forward(60_001);
+    await drain(fixture, () => [lane]);
+    const attempt = how === "fails" ? 2 : 1;
+    expect(fixture.sent.map(({ name, attempt: nth }) => [name, nth])).toEqual([
+      ["k/0", 2],
+      ["k/1", attempt],
+      ["k/2", attempt],
+      ["k/3", 1],
+    ]);
+  },
+);
+
 test("after an endpoint became strict no attempt starts while another is in flight in its lane", async () => {
-  const { fixture, close } = await createInFlight();
+  const { fixture, fail } = await createInFlight();
   // k/0's request failed, k/1's is still out.
-  const nextAttemptAt = fixture.now() + 1_000;
-  await close(0, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+  await fail(0, fixture.now() + 1_000);
   fixture.forward(2_000);
   let beside: string[] = [];
   fixture.answer = async () => {
@@ -85,9 +126,8 @@ test("the replay of a blocked head does not start beside a request in flight in 
 });
 
 test("what is in flight beside a head that waits is looked for again within five seconds, and taken back when its lease ends", async () => {
-  const { fixture, close } = await createInFlight();
-  const nextAttemptAt = fixture.now() + 1_000;
-  await close(0, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+  const { fixture, fail } = await createInFlight();
+  await fail(0, fixture.now() + 1_000);
   fixture.forward(2_000);
   const lane = fixture.createLane();
   const leaseEndsAt = fixture.now() + 50_000;
@@ -104,39 +144,26 @@ test("what is in flight beside a head that waits is looked for again within five
 });
 
 test("a head of twenty that are in flight is not claimed beside the last of them", async () => {
-  const fixture = await createLaneFixture({ ordering_mode: "unordered" });
-  const ids = await fixture.publishAll(Array.from({ length: 20 }, (_, n) => `k/${n}`));
-  const claims = ids.map((id) => claimOf(fixture, id));
-  expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(20);
+  const { fixture, close, fail } = await createClaimed(20);
   await reroute(fixture, "strict", "lane");
   // All but the last have failed.
-  await fixture.db
-    .prepare(
-      `update delivery set status = 'pending', token = null, locked_until = null, next_attempt_at = 0
-       where endpoint_id = ? and lane_position < 0`,
-    )
-    .bind(fixture.endpointId)
-    .run();
+  for (let n = 0; n < 19; n++) await fail(n, 0);
   const lane = fixture.createLane();
   await lane.run();
   expect(fixture.sent).toEqual([]);
-  await fixture.db
-    .prepare("update delivery set status = 'succeeded', terminal_at = 1 where endpoint_id = ? and lane_position = 0")
-    .bind(fixture.endpointId)
-    .run();
+  await close(19, { status: "succeeded", finalOutcome: "delivered" }, 200);
   await lane.run();
-  expect(fixture.sent.map(({ name }) => name)).toEqual(Array.from({ length: 19 }, (_, n) => `k/${n}`));
+  expect(fixture.sent.map(({ name }) => name)).toEqual(range(19).map((n) => `k/${n}`));
 });
 
 test.each(["skip", "replay"])(
   "%s: time behind a block does not count: let go, the next head has the age it had",
   async (how) => {
-    const { fixture, ids, close } = await createInFlight(
+    const { fixture, ids, close, fail } = await createInFlight(
       { retry_policy: { delays_seconds: [10], jitter: 0, max_age_seconds: 60 } },
       { onExhausted: "block" },
     );
-    const nextAttemptAt = fixture.now() + 10_000;
-    await close(1, { status: "pending", nextAttemptAt, failureCount: 1, relayFaultCount: 0 }, 503);
+    await fail(1, fixture.now() + 10_000);
     await close(0, { status: "dead_letter", finalOutcome: "rejected" }, 400);
     const lane = fixture.createLane();
     fixture.forward(3_600_000);

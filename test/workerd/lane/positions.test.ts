@@ -5,13 +5,20 @@ import { createActLedger } from "../../../src/storage/ledger/act.ts";
 import { createRerouteLedger } from "../../../src/storage/ledger/reroute.ts";
 import { cancelAll, createLaneFixture, drain, reroute, routingOf, type LaneFixture } from "./support.ts";
 
-/** Open rows as `name key position`, in the order of their lanes; an event's own lane is written `own`. */
+const IN_FLIGHT = -(2 ** 40);
+
+/**
+ * Open rows as `name key position`, in the order of their lanes; an event's own lane is written `own`, and the place of what
+ * was in flight when it was moved in brackets.
+ */
 async function lanesOf(fixture: LaneFixture): Promise<string[]> {
   return (await fixture.rows())
     .filter(({ terminal_at }) => terminal_at === null)
     .map((row) => {
       const key = row["lane_key"] === ` ${row["event_id"]}` ? "own" : row["lane_key"];
-      return `${row["name"]}${row["replay_no"] > 0 ? "'" : ""} ${key} ${row["lane_position"]}`;
+      const position = row["lane_position"];
+      const place = position !== null && position <= IN_FLIGHT ? `(${position - IN_FLIGHT})` : position;
+      return `${row["name"]}${row["replay_no"] > 0 ? "'" : ""} ${key} ${place}`;
     });
 }
 
@@ -104,14 +111,14 @@ test("from mode to mode open deliveries take their places by when they were acce
   await end(fixture, refOf(ids[0]!).eventId);
 
   expect(await reroute(fixture, "strict", "lane")).toEqual([]);
-  expect(await lanesOf(fixture)).toEqual(["b/0  1", "a/1  2", "/0  3", "b/1  4"]);
+  expect(await lanesOf(fixture)).toEqual(["b/0  -3", "a/1  -2", "/0  -1", "b/1  0"]);
   await fixture.publishAll(["a/2"]);
   expect(await reroute(fixture, "keyed", "lane")).toEqual([]);
   expect((await lanesOf(fixture)).toSorted()).toEqual(
-    ["a/1 a 1", "a/2 a 2", "b/0 b 1", "b/1 b 2", "/0 own 1"].toSorted(),
+    ["a/1 a -1", "a/2 a 0", "b/0 b -1", "b/1 b 0", "/0 own 0"].toSorted(),
   );
   expect(await reroute(fixture, "strict", "lane")).toEqual([]);
-  expect(await lanesOf(fixture)).toEqual(["b/0  1", "a/1  2", "/0  3", "b/1  4", "a/2  5"]);
+  expect(await lanesOf(fixture)).toEqual(["b/0  -4", "a/1  -3", "/0  -2", "b/1  -1", "a/2  0"]);
 
   const due = await reroute(fixture, "unordered", "queue");
   expect(due).toHaveLength(5);
@@ -127,7 +134,7 @@ test("made strict, an endpoint makes no request while one is under way that was 
   const claim = claimOf(fixture, second!);
   expect((await fixture.deps.claimDeliveries([claim], fixture.now())).size).toBe(1);
   await reroute(fixture, "strict", "lane");
-  expect(await lanesOf(fixture)).toEqual(["k/1  0", "k/0  1", "k/2  2"]);
+  expect(await lanesOf(fixture)).toEqual(["k/1  (-1)", "k/0  -2", "k/2  0"]);
   const lane = fixture.createLane();
   // The request may end without a word to the lane, which looks again before the lease does.
   expect((await lane.run())! - fixture.now()).toBeLessThan(10_000);
@@ -137,18 +144,18 @@ test("made strict, an endpoint makes no request while one is under way that was 
   expect(fixture.sent.map(({ name }) => name)).toEqual(["k/0", "k/2"]);
 });
 
-test("what is in flight stands at positions up to 0, in the order of acceptance, and what joins comes behind what waits", async () => {
+test("what is in flight stands before all others until it ends, and what joins comes behind what waits", async () => {
   const fixture = await createLaneFixture({ ordering_mode: "unordered" });
   const [, second, , fourth] = await fixture.publishAll(["k/0", "k/1", "j/0", "j/1"]);
   const claims = [fourth!, second!].map((id) => ({ ...claimOf(fixture, id), token: id }));
   expect((await fixture.deps.claimDeliveries(claims, fixture.now())).size).toBe(2);
   await reroute(fixture, "strict", "lane");
-  expect(await lanesOf(fixture)).toEqual(["k/1  -1", "j/1  0", "k/0  1", "j/0  2"]);
+  expect(await lanesOf(fixture)).toEqual(["k/1  (-2)", "j/1  (0)", "k/0  -3", "j/0  -1"]);
   await reroute(fixture, "keyed", "lane");
-  expect(await lanesOf(fixture)).toEqual(["j/1 j 0", "j/0 j 1", "k/1 k 0", "k/0 k 1"]);
+  expect(await lanesOf(fixture)).toEqual(["j/1 j (0)", "j/0 j -1", "k/1 k (0)", "k/0 k -1"]);
   await end(fixture, ...(await fixture.rows()).map((row) => (row["status"] === "pending" ? row["event_id"] : "")));
   await fixture.publishAll(["k/2", "k/3"]);
-  expect((await lanesOf(fixture)).filter((row) => row.startsWith("k"))).toEqual(["k/1 k 0", "k/2 k 1", "k/3 k 2"]);
+  expect((await lanesOf(fixture)).filter((row) => row.startsWith("k"))).toEqual(["k/1 k (0)", "k/2 k 1", "k/3 k 2"]);
   await cancelAll(fixture);
 });
 
@@ -200,7 +207,7 @@ test("a move takes held deliveries with it", async () => {
   await fixture.deps.holdDeliveries([held]);
   expect(await lanesOf(fixture)).toEqual(["k/1 null null", "k/0 own 0"]);
   await reroute(fixture, "strict", "lane");
-  expect(await lanesOf(fixture)).toEqual(["k/0  1", "k/1  2"]);
+  expect(await lanesOf(fixture)).toEqual(["k/0  -1", "k/1  0"]);
   expect((await fixture.rows()).map(({ hold_until }) => hold_until)).toEqual([null, null]);
   const lane = fixture.createLane();
   await lane.run();
@@ -244,7 +251,7 @@ test("of two changes at once neither leaves anything outside the lane", async ()
     const changes = [{ ordering_mode: "strict" }, { concurrency_cap: null }];
     const answers = await Promise.all(changes.map((change) => tenant.api.patch(`/v1/endpoints/${endpointId}`, change)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    expect(await lanesOf(fixture)).toEqual(["k/0  1", "k/1  2", "k/2  3"]);
+    expect(await lanesOf(fixture)).toEqual(["k/0  -2", "k/1  -1", "k/2  0"]);
   }
 });
 

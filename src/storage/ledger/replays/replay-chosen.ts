@@ -1,6 +1,7 @@
 import type { Choice, ReplayPart } from "../../../core/replay.ts";
 import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
 import { LANE_KEY, retryKey } from "../lane-key.ts";
+import { inFront } from "../lane-position.ts";
 import { REPLAYED_VERSION } from "../replayed-version.ts";
 
 export const MAX_REPLAY_NO = 32_767;
@@ -95,7 +96,7 @@ export function replayChosen(
      select tenant_id, event_id, endpoint_id, next_no, subscription_id, 'pending', policy_id, ?6, iif(lane_key is null, ?6, null),
        ?6, replay_no, relay_region, expires_at, lane_key,
        iif(lane_key is null, null, iif(is_head,
-         coalesce((select min(x.lane_position) from delivery x where ${OPEN_IN_LANE}), 0) - 1
+         ${inFront(`(select min(x.lane_position) from delivery x where ${OPEN_IN_LANE})`)}
            - count(*) over later_heads,
          max(0, coalesce((select max(x.lane_position) from delivery x where ${OPEN_IN_LANE}), 0))
            + row_number() over (partition by lane_key, is_head order by place))),
