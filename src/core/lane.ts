@@ -24,9 +24,17 @@ export interface LaneLimits {
 /** A lane has no more payloads than this in memory, but that one request is always let through; an isolate has many lanes. */
 export const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
-/** The most that a key has in memory while its deliveries go one after the other, each with the next prepared behind it. */
+/** Payloads that lie side by side are read at once up to this, for deliveries of one key that go one after the other. */
+export const READ_AHEAD_BYTES = 256 * 1024;
+
+/**
+ * The most that a key has in memory while its deliveries go one after the other, each with the next prepared behind it, and
+ * with what is read ahead.
+ */
 export function peakPayloadBytes(sizes: number[]): number {
-  return Math.max(...sizes.map((size, i) => size + (sizes[i + 1] ?? 0)));
+  const inTurn = Math.max(...sizes.map((size, i) => size + (sizes[i + 1] ?? 0)));
+  const ahead = sizes.slice(1).reduce((sum, size) => sum + (size < READ_AHEAD_BYTES ? size : 0), 0);
+  return inTurn + Math.min(ahead, READ_AHEAD_BYTES);
 }
 
 /** What an operator may have changed. `pausedAt` also while its tenant is suspended. */

@@ -6,6 +6,9 @@ import type { LoadedDelivery } from "../deliver/prepare.ts";
 import type { RunHeadDeps } from "./run-head.ts";
 import type { Pace } from "./turn.ts";
 
+/** Rows loaded of each key: what stands behind the head is claimed with the head's close. */
+export const ROWS_PER_KEY = 16;
+
 export interface LaneSettings {
   revision: number;
   orderingMode: "unordered" | "strict" | "keyed";
@@ -88,6 +91,8 @@ export interface LaneState {
   spareAt: number | null;
   /** Whether an operator's word stopped it when it was last read. */
   isStanding: boolean;
+  /** How many rows of each key are read at once: more while they are used up in one go. */
+  rowsPerKey: number;
   /** Where the walk over a lane of many keys goes on, where its last part began, how far it is, and when the next may begin. */
   fromKey: string;
   partFrom: string;
@@ -138,6 +143,7 @@ export function createLaneState(
     spare: null,
     spareAt: null,
     isStanding: false,
+    rowsPerKey: ROWS_PER_KEY,
     fromKey: "",
     partFrom: "",
     partsWalked: 0,

@@ -8,15 +8,15 @@ import type { AttemptReport } from "../deliver/report.ts";
 import { leaveWhenDone, noteEnd, restsUntil, setCapacity } from "./drain.ts";
 import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere, roomTakenBeside } from "./elsewhere.ts";
 import type { LaneDeps, LaneSettings, LaneState, LaneView } from "./lane-state.ts";
-import { forgetOldFaults, wakeBy } from "./lane-state.ts";
+import { forgetOldFaults, ROWS_PER_KEY, wakeBy } from "./lane-state.ts";
 import { hasRoom } from "./has-room.ts";
 import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
 import { settleHeads, wakeForHolds } from "./settle-heads.ts";
 import { takeTurn } from "./turn.ts";
 
 const KEYS_PER_LOAD = 64;
-/** Rows loaded of each key: what stands behind the head is claimed with the head's close. */
-const ROWS_PER_KEY = 16;
+/** The same of a strict lane, which has one key, while all goes well. */
+const MOST_ROWS_PER_KEY = 64;
 /** While a lane stands still by an operator's word, its clocks are looked at this often, the parts of a long one apart. */
 const STANDING_CHECK_MS = 60_000;
 const STANDING_PART_MS = 1_000;
@@ -113,7 +113,7 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   if (settings.orderingMode === "strict") forgetElsewhere(state);
   else await lookElsewhere(deps, state, settings, now);
   // Where a rate counts every start, or an answer decides on the next, each has to be let through on its own.
-  const reach = settings.ratePerSecond === null && state.drain === null ? ROWS_PER_KEY : 1;
+  const reach = settings.ratePerSecond === null && state.drain === null ? MOST_ROWS_PER_KEY : 1;
   const heads = view.lanes.map((lane) => toHead(state, lane, reach, now));
   const seen = new Set(heads.map(({ laneKey }) => laneKey));
   // What is under way behind the part that was read, or behind a head, takes room as well.
@@ -159,9 +159,11 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     state.calledAgain = false;
   }
   const { tenantId, endpointId, fromKey } = state;
+  // Never more rows, should the mode be another by now.
+  const maxKeys = (KEYS_PER_LOAD * ROWS_PER_KEY) / state.rowsPerKey;
   const view = await deps.within(
     STORE_TIMEOUT_MS,
-    deps.loadLane(tenantId, endpointId, fromKey, KEYS_PER_LOAD, ROWS_PER_KEY, deps.now()),
+    deps.loadLane(tenantId, endpointId, fromKey, maxKeys, state.rowsPerKey, deps.now()),
   );
   state.partsWalked++;
   state.partFrom = fromKey;
@@ -218,15 +220,17 @@ function toHead(
 async function startKey(
   deps: LaneDeps,
   state: LaneState,
-  { ratePerSecond }: LaneSettings,
+  { ratePerSecond, orderingMode }: LaneSettings,
   deliveries: LoadedDelivery[],
   region: string | null,
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
   const turn = ratePerSecond === null ? null : takeTurn(deps, state.pace, ratePerSecond);
   let last: DeliveryCall[] = [];
+  let attempted = 0;
   const note = (report: AttemptReport) => {
     noteEnd(state, report, deps.now());
+    attempted++;
     last = [callFor(report, report.attemptNumber + 1)];
   };
   const result = await runHead(deps, deliveries, region, state.generation, turn, note).catch((error) => {
@@ -234,6 +238,8 @@ async function startKey(
     return "fault" as const;
   });
   turn?.end();
+  const usedAll = orderingMode === "strict" && attempted >= ROWS_PER_KEY && attempted === deliveries.length;
+  state.rowsPerKey = usedAll ? MOST_ROWS_PER_KEY : ROWS_PER_KEY;
   state.ended.push(...last);
   if (result === "fault") {
     const count = (state.faults.get(laneKey)?.count ?? 0) + 1;

@@ -5,9 +5,11 @@ import { claimFor, type Claim, type DeliverDeps } from "../deliver/deliver.ts";
 import { CLAIM_IS_OLD_MS, CLAIM_IS_STALE_MS } from "../deliver/still-claimed.ts";
 import { keepReport } from "../deliver/keep-report.ts";
 import { prepare, type LoadedDelivery, type Prepared } from "../deliver/prepare.ts";
+import type { PayloadReader } from "../deliver/payload-reader.ts";
 import type { RecordAttemptDeps } from "../deliver/record-attempt.ts";
 import type { AttemptReport } from "../deliver/report.ts";
 import { makeRequest } from "../deliver/send-attempt.ts";
+import { createReadAhead } from "./read-ahead.ts";
 
 type Closing = Parameters<RecordAttemptDeps["closeAttempts"]>[0][number];
 
@@ -36,6 +38,9 @@ export interface HeadTurn {
 /** A store that has not answered by then is taken to be away. */
 export const STORE_TIMEOUT_MS = 20_000;
 
+/** What was read longer ago than this is read anew before it is attempted: its event's source may have other keys by now. */
+const ROWS_ARE_OLD_MS = 10_000;
+
 /** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
 interface Ready {
   delivery: LoadedDelivery;
@@ -58,7 +63,9 @@ export async function runHead(
   onReport: (report: AttemptReport) => void = () => {},
 ): Promise<"done" | "lost" | "fault"> {
   const [head, ...following] = deliveries;
-  const first = await getReady(deps, head!, region);
+  const readAt = deps.now();
+  const getPayload = createReadAhead(deps.getPayload, deliveries);
+  const first = await getReady(deps, getPayload, head!, region);
   if (first === "fault") return "fault";
   if (first === "ended") return "done";
   await turn?.beforeClaim();
@@ -75,13 +82,13 @@ export async function runHead(
       return "lost";
     }
     turn?.leave();
-    const behind = following.shift();
+    const behind = deps.now() - readAt > ROWS_ARE_OLD_MS ? undefined : following.shift();
     const [report, next] = await Promise.all([
       makeRequest(deps, { ...current, ...current.claim, startedAt }),
-      behind === undefined ? null : getReady(deps, behind, region).catch(() => null),
+      behind && getReadyMeanwhile(behind),
     ]);
     onReport(report);
-    const claimable = next !== null && next !== "fault" && next !== "ended" ? next : null;
+    const claimable = next && next !== "fault" && next !== "ended" ? next : null;
     let isClaimed = false;
     await keepReport({ ...deps, closeAttempts, wakeLane: () => {} }, report);
     if (!isClaimed) return "done";
@@ -93,6 +100,12 @@ export async function runHead(
       const close = () => deps.closeAndClaim(closings[0]!, claimable.claim, generation, startedAt);
       isClaimed = await close().catch(close);
     }
+  }
+
+  /** Once the request has left: its way out comes before whatever this does. */
+  async function getReadyMeanwhile(behind: LoadedDelivery) {
+    await deps.sleep(0);
+    return getReady(deps, getPayload, behind, region).catch(() => null);
   }
 }
 
@@ -108,16 +121,14 @@ async function mayBeSent(deps: RunHeadDeps, { claim }: Ready, generation: number
   return isAsClaimed(settings, { revision: claim.endpointRevision, generation });
 }
 
-/**
- * Its payload is read for it alone and not kept, so that memory holds what is under way and the next. What is refused for good
- * is ended here: there will be no request.
- */
+/** What is refused for good is ended here: there will be no request. */
 async function getReady(
   deps: RunHeadDeps,
+  getPayload: PayloadReader,
   delivery: LoadedDelivery,
   region: string | null,
 ): Promise<Ready | "ended" | "fault"> {
-  const result = await deps.within(STORE_TIMEOUT_MS, prepare(deps, deps.getPayload, delivery));
+  const result = await deps.within(STORE_TIMEOUT_MS, prepare(deps, getPayload, delivery));
   if (result.kind === "fault") return "fault";
   if (result.kind === "refused") {
     await deps.endHead(delivery, { status: "failed", finalOutcome: result.finalOutcome }, deps.now());

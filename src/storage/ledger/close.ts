@@ -73,7 +73,6 @@ export function closingStatements(db: D1Database, closing: Closing): D1PreparedS
     ...(closing.delivery.status === "dead_letter" ? [raiseEnd(db, closing, closing.delivery.finalOutcome)] : []),
     moveDelivery(db, closing),
     ...(closing.delivery.status === "pending" ? [goToPlace(db, closing)] : []),
-    ...(closing.delivery.status === "succeeded" ? [abandonLater(db, closing)] : []),
     ...(closing.delivery.status === "dead_letter" ? [blockLane(db, closing, attempt.respondedAt)] : []),
     ...(disable?.reason === "gone"
       ? disableEndpoint(db, { tenantId, endpointId, ...disable, now: attempt.respondedAt, by: eventId })
@@ -81,13 +80,21 @@ export function closingStatements(db: D1Database, closing: Closing): D1PreparedS
   ];
 }
 
+/**
+ * A success that is told late ends its delivery while the next attempt may be under way. Nothing waits for that one any more,
+ * and if its process has died nobody else would close it: it is abandoned until its true outcome comes.
+ */
 function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
-  const { attempt } = closing;
+  const { attempt, delivery } = closing;
+  const ifOwn = (value: string, other: string) => `iif(attempt_number = ?5, ${value}, ${other})`;
   return db
     .prepare(
-      `update attempt set responded_at = ?6, latency_ms = ?7, status_code = ?8, outcome_class = ?9, error_class = ?10,
-         response_body_sha256 = unhex(?11), response_headers_json = ?12, partner_request_id = ?13
-       where ${KEY} and attempt_number = ?5 and (outcome_class is null or error_class = 'abandoned')`,
+      `update attempt set responded_at = ?6, latency_ms = ${ifOwn("?7", "null")}, status_code = ${ifOwn("?8", "null")},
+         outcome_class = ${ifOwn("?9", "'unreachable'")}, error_class = ${ifOwn("?10", "'abandoned'")},
+         response_body_sha256 = ${ifOwn("unhex(?11)", "null")}, response_headers_json = ${ifOwn("?12", "null")},
+         partner_request_id = ${ifOwn("?13", "null")}
+       where ${KEY} and attempt_number >= ?5 and (outcome_class is null or attempt_number = ?5 and error_class = 'abandoned')
+         and (attempt_number = ?5 or ?14)`,
     )
     .bind(
       closing.tenantId,
@@ -103,23 +110,8 @@ function closeAttempt(db: D1Database, closing: Closing): D1PreparedStatement {
       attempt.responseBodySha256,
       attempt.responseHeadersJson,
       attempt.partnerRequestId,
+      delivery.status === "succeeded" ? 1 : 0,
     );
-}
-
-/**
- * A success that is told late ends its delivery while the next attempt may be under way. Nothing waits for that one any more,
- * and if its process has died nobody else would close it: it is abandoned until its true outcome comes. Finds no row but then.
- */
-function abandonLater(
-  db: D1Database,
-  { tenantId, eventId, endpointId, replayNo, ...closing }: Closing,
-): D1PreparedStatement {
-  return db
-    .prepare(
-      `update attempt set responded_at = ?6, outcome_class = 'unreachable', error_class = 'abandoned'
-       where ${KEY} and attempt_number > ?5 and outcome_class is null`,
-    )
-    .bind(tenantId, eventId, endpointId, replayNo, closing.attemptNumber, closing.attempt.respondedAt);
 }
 
 /** A deleted endpoint gets no further attempt: what was under way when it went ends with it. */

@@ -19,6 +19,14 @@ type Call = (env: Env, n: string) => Promise<unknown>;
 
 /** One of each. `to` names a receiver. */
 const calls: Record<string, (request: { body: Uint8Array; to: string }) => Call> = {
+  // What a strict lane cannot do without, in its rhythm.
+  "fetch-then-claim-close":
+    ({ to, body }) =>
+    async (env, n) => {
+      await (await fetch(to, { method: "POST", body })).arrayBuffer();
+      const due = { eventId: `evt_${n}`, token: n };
+      await env.DB.batch([...claim(env.DB, due), ...close(env.DB, due)]);
+    },
   "d1-insert": () => async (env, n) =>
     env.DB.prepare("insert into retry_policy (tenant_id, id, policy) values ('ten_floor', ?, '{}')").bind(n).run(),
   "d1-select": () => (env) => select(env.DB).all(),

@@ -16,16 +16,18 @@ export interface FloorCall {
   atOnce?: number;
   /** Where requests go. */
   to?: string;
+  /** Of a payload. */
+  bytes?: number;
 }
 
 /** Milliseconds from one call to the next, of so many in one request. */
 export async function timeCall(
   driver: BenchDriver,
   { url }: BenchRelay,
-  { what, run, count, atOnce = 1, to = "" }: FloorCall,
+  { what, run, count, atOnce = 1, to = "", bytes = 1_000 }: FloorCall,
 ): Promise<number> {
   const query = new URLSearchParams({ what, run, count: `${count}`, at: `${atOnce}`, to });
-  return (await post(driver, `${url}/call?${query}`, payloadText(1_000))) / count;
+  return (await post(driver, `${url}/call?${query}`, payloadText(bytes))) / count;
 }
 
 /** How long it took until it was answered. */

@@ -58,14 +58,58 @@ describe("order", () => {
 });
 
 describe("what it costs", () => {
-  test("while all goes well the lane is read once in sixteen deliveries of a key", async () => {
+  test.each([
+    // 16, then 64 at a time.
+    ["strict", 16 + 3 * 64, 4],
+    ["keyed", 64, 4],
+  ] as const)(
+    "while all goes well a lane is read once for many deliveries of a key: %s",
+    async (mode, count, loads) => {
+      const scene = laneScene({ orderingMode: mode });
+      scene.add("", names(count));
+      await scene.wake();
+      await scene.runFor(SECOND_MS);
+      expect(scene.names()).toEqual(names(count));
+      // The last finds it empty.
+      expect(scene.loads).toHaveLength(loads + 1);
+    },
+  );
+
+  test("a strict lane that fails is read in small parts again", async () => {
     const scene = laneScene();
-    scene.add("", names(64));
+    const sizes: number[] = [];
+    const load = scene.deps.loadLane;
+    scene.deps.loadLane = (...args) => (sizes.push(args[4]), load(...args));
+    scene.add("", names(100));
+    scene.answer = ({ name, attempt }) => ({ status: name === "e20" && attempt === 1 ? 503 : 200, tookMs: 1 });
     await scene.wake();
-    await scene.runFor(SECOND_MS);
-    expect(scene.names()).toEqual(names(64));
-    // The last finds it empty.
-    expect(scene.loads).toHaveLength(5);
+    await scene.runFor(3_600 * SECOND_MS);
+    expect(new Set(scene.names()).size).toBe(100);
+    const failedAt = sizes.indexOf(64) + 1;
+    expect(sizes.slice(0, failedAt)).toEqual([16, 64]);
+    expect(sizes[failedAt]).toBe(16);
+  });
+
+  test("nothing is attempted by rows that were read more than ten seconds before its turn came", async () => {
+    const scene = laneScene();
+    let readAt = 0;
+    const load = scene.deps.loadLane;
+    scene.deps.loadLane = (...args) => {
+      readAt = scene.deps.now();
+      return load(...args);
+    };
+    const ages: number[] = [];
+    scene.answer = () => {
+      ages.push(scene.deps.now() - readAt);
+      return { status: 200, tookMs: 3 * SECOND_MS };
+    };
+    scene.add("", names(30));
+    await scene.wake();
+    await scene.runFor(100 * SECOND_MS);
+    expect(scene.names()).toEqual(names(30));
+    // One was made ready before, while the request before it was out.
+    expect(Math.max(...ages)).toBeLessThanOrEqual(13 * SECOND_MS);
+    expect(Math.max(...ages)).toBeGreaterThan(5 * SECOND_MS);
   });
 
   test("heads that found no room go next without being read again", async () => {

@@ -5,6 +5,7 @@ import {
   isAsClaimed,
   MAX_HELD_BYTES,
   peakPayloadBytes,
+  READ_AHEAD_BYTES,
   routeOf,
   selectRunnable,
   type LaneHead,
@@ -215,10 +216,13 @@ describe("memory", () => {
     expect(keysOf(selectRunnable(heads, free, [], T0).start)).toEqual(["a"]);
   });
 
-  test("a key holds a payload and the one prepared behind it", () => {
+  test("a key holds a payload, the one prepared behind it, and what is read ahead of small ones", () => {
+    const [mib, kib] = [1024 * 1024, 1024];
     expect(peakPayloadBytes([5])).toBe(5);
-    expect(peakPayloadBytes([1, 7, 3, 2])).toBe(10);
-    expect(peakPayloadBytes([9, 1, 1])).toBe(10);
+    expect(peakPayloadBytes([mib, 7 * mib, 3 * mib, 2 * mib])).toBe(10 * mib);
+    expect(peakPayloadBytes([9 * mib, mib, mib])).toBe(10 * mib);
+    expect(peakPayloadBytes([kib, 2 * kib, kib])).toBe(3 * kib + 3 * kib);
+    expect(peakPayloadBytes(Array.from({ length: 64 }, () => 8 * kib))).toBe(16 * kib + READ_AHEAD_BYTES);
   });
 });
 
