@@ -18,6 +18,15 @@ const FAULTS = {
     "(?5 is null or ($1",
   ),
   "a change of mode turns the order round": without(/d\.created_at, d\.event_id, d\.replay_no\)/, "d.created_at desc)"),
+  "a dead head does not stop its lane": without(/e\.on_exhausted = 'block' and e\.route = 'lane'/, "false"),
+  "the replay of a blocked head stands behind others": without(
+    /min\(coalesce\(\(select min\(x\.lane_position\)[^]+?-2199023255552\) - 1/,
+    "900000000",
+  ),
+  "what is published at a disabled endpoint is not born failed for that": without(
+    /when ep\.disabled_at is not null then 'endpoint_disabled'/,
+    "when false then ''",
+  ),
   "what fails after a change of mode stays before all that waits": without(
     /lane_position \+ 1099511627776/,
     "lane_position",

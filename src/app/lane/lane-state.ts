@@ -89,6 +89,8 @@ export interface LaneState {
   /** Heads that were read and found no room, and when the rate has some. */
   spare: LaneView | null;
   spareAt: number | null;
+  /** When its rows were last read, those of `spare` too. */
+  readAt: number;
   /** Whether an operator's word stopped it when it was last read. */
   isStanding: boolean;
   /** How many rows of each key are read at once: more while they are used up in one go. */
@@ -142,6 +144,7 @@ export function createLaneState(
     faults: new Map(),
     spare: null,
     spareAt: null,
+    readAt: now,
     isStanding: false,
     rowsPerKey: ROWS_PER_KEY,
     fromKey: "",

@@ -10,7 +10,7 @@ import { ELSEWHERE_CHECK_MS, forgetElsewhere, lookElsewhere, roomTakenBeside } f
 import type { LaneDeps, LaneSettings, LaneState, LaneView } from "./lane-state.ts";
 import { forgetOldFaults, ROWS_PER_KEY, wakeBy } from "./lane-state.ts";
 import { hasRoom } from "./has-room.ts";
-import { runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
+import { ROWS_ARE_OLD_MS, runHead, STORE_TIMEOUT_MS } from "./run-head.ts";
 import { settleHeads, wakeForHolds } from "./settle-heads.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -61,6 +61,7 @@ async function pumpWhileDirty(deps: LaneDeps, state: LaneState): Promise<void> {
 
 async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   if (!(await hasRoom(deps, state))) return;
+  forgetOldSpare(state, deps.now());
   const { spare } = state;
   const view = (await loadFirsts(deps, state)) ?? state.spare ?? (await loadNext(deps, state));
   state.spare = null;
@@ -128,7 +129,7 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   for (const head of start) {
     const deliveries = lanes.get(head.laneKey)!.deliveries.slice(0, reach);
     state.running.set(head.laneKey, head.payloadBytes);
-    deps.background(startKey(deps, state, settings, deliveries, view.region));
+    deps.background(startKey(deps, state, settings, deliveries, state.readAt, view.region));
   }
   if (wakeAt !== null) wakeBy(state, wakeAt);
   state.leaseMs = view.lanes[0]!.deliveries[0]!.endpoint.timeoutMs + LEASE_MARGIN_MS;
@@ -140,6 +141,14 @@ async function step(deps: LaneDeps, state: LaneState): Promise<void> {
   } else if (state.fromKey !== "") {
     state.dirty = true;
   }
+}
+
+/** What found no room for so long is read again: its event's source, or its tenant, may be another by now. */
+function forgetOldSpare(state: LaneState, now: number): void {
+  if (state.spare === null || now - state.readAt <= ROWS_ARE_OLD_MS) return;
+  state.fromKey = state.spare.lanes[0]!.laneKey;
+  state.partsWalked--;
+  state.spare = null;
 }
 
 /**
@@ -159,12 +168,14 @@ async function loadNext(deps: LaneDeps, state: LaneState): Promise<LaneView | nu
     state.calledAgain = false;
   }
   const { tenantId, endpointId, fromKey } = state;
+  const readAt = deps.now();
   // Never more rows, should the mode be another by now.
   const maxKeys = (KEYS_PER_LOAD * ROWS_PER_KEY) / state.rowsPerKey;
   const view = await deps.within(
     STORE_TIMEOUT_MS,
-    deps.loadLane(tenantId, endpointId, fromKey, maxKeys, state.rowsPerKey, deps.now()),
+    deps.loadLane(tenantId, endpointId, fromKey, maxKeys, state.rowsPerKey, readAt),
   );
+  state.readAt = readAt;
   state.partsWalked++;
   state.partFrom = fromKey;
   // The smallest text behind the last key.
@@ -187,11 +198,13 @@ async function loadFirsts(deps: LaneDeps, state: LaneState): Promise<LaneView | 
   if (!state.isRung || !state.isUnordered || !(rests || nextKey >= RETRY_KEY_PREFIX)) return null;
   state.isRung = false;
   const { tenantId, endpointId } = state;
+  const readAt = deps.now();
   const view = await deps.within(
     STORE_TIMEOUT_MS,
-    deps.loadLane(tenantId, endpointId, "", KEYS_PER_LOAD, ROWS_PER_KEY, deps.now(), RETRY_KEY_PREFIX),
+    deps.loadLane(tenantId, endpointId, "", KEYS_PER_LOAD, ROWS_PER_KEY, readAt, RETRY_KEY_PREFIX),
   );
   if (view.lanes.length === 0) return null;
+  state.readAt = readAt;
   state.partFrom = "";
   if (view.hasMore) state.fromKey = `${view.lanes.at(-1)!.laneKey}\0`;
   else if (!rests) state.fromKey = RETRY_KEY_PREFIX;
@@ -222,6 +235,7 @@ async function startKey(
   state: LaneState,
   { ratePerSecond, orderingMode }: LaneSettings,
   deliveries: LoadedDelivery[],
+  readAt: number,
   region: string | null,
 ): Promise<void> {
   const laneKey = deliveries[0]!.laneKey!;
@@ -233,7 +247,7 @@ async function startKey(
     attempted++;
     last = [callFor(report, report.attemptNumber + 1)];
   };
-  const result = await runHead(deps, deliveries, region, state.generation, turn, note).catch((error) => {
+  const result = await runHead(deps, deliveries, readAt, region, state.generation, turn, note).catch((error) => {
     deps.logFault("lane head", error);
     return "fault" as const;
   });

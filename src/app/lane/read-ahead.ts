@@ -11,17 +11,18 @@ export function createReadAhead(read: PayloadReader, deliveries: readonly Loaded
   const order = deliveries.map(({ event }) => ({ ref: event.payloadRef, size: event.payloadSize }));
   const kept = new Map<string, Uint8Array>();
   return async (ref, size) => {
-    const known = kept.get(ref);
-    kept.delete(ref);
+    const name = nameOf({ ref, size });
+    const known = kept.get(name);
+    kept.delete(name);
     // Copies: whoever passes a part on would pass on all of what was read.
     if (known !== undefined) return known.slice();
-    const from = order.findIndex((one) => one.ref === ref);
+    const from = order.findIndex((one) => one.ref === ref && one.size === size);
     const together = order.slice(from, from + countTogether(order.slice(from)));
     const bytes = await read(ref, together.length === 0 ? size : sum(together));
     if (bytes === null) return null;
     let start = size;
     for (const next of together.slice(1)) {
-      kept.set(next.ref, bytes.subarray(start, start + next.size));
+      kept.set(nameOf(next), bytes.subarray(start, start + next.size));
       start += next.size;
     }
     return bytes.slice(0, size);
@@ -32,6 +33,9 @@ interface Part {
   ref: string;
   size: number;
 }
+
+/** An empty one begins where the next does. */
+const nameOf = ({ ref, size }: Part) => `${ref} ${size}`;
 
 /** How many of these, from the first on, lie side by side and are read at once. */
 function countTogether(order: Part[]): number {

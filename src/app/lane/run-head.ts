@@ -39,7 +39,7 @@ export interface HeadTurn {
 export const STORE_TIMEOUT_MS = 20_000;
 
 /** What was read longer ago than this is read anew before it is attempted: its event's source may have other keys by now. */
-const ROWS_ARE_OLD_MS = 10_000;
+export const ROWS_ARE_OLD_MS = 10_000;
 
 /** A delivery that could be attempted: prepared, with the claim it would be attempted under. */
 interface Ready {
@@ -57,13 +57,13 @@ interface Ready {
 export async function runHead(
   deps: RunHeadDeps,
   deliveries: LoadedDelivery[],
+  readAt: number,
   region: string | null,
   generation: number,
   turn: HeadTurn | null,
   onReport: (report: AttemptReport) => void = () => {},
 ): Promise<"done" | "lost" | "fault"> {
   const [head, ...following] = deliveries;
-  const readAt = deps.now();
   const getPayload = createReadAhead(deps.getPayload, deliveries);
   const first = await getReady(deps, getPayload, head!, region);
   if (first === "fault") return "fault";

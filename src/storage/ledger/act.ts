@@ -1,6 +1,6 @@
 import type { DeliveryRef } from "../../core/ids.ts";
 import type { RetryPolicy } from "../../core/retry-policy.ts";
-import { redateNextHead } from "./block.ts";
+import { redateBehind } from "./block.ts";
 import { disableEndpoint } from "./disable.ts";
 import { owedToEndpoint } from "./fan-out.ts";
 import { LANE_KEY } from "./lane-key.ts";
@@ -37,7 +37,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
     /** Lets a lane go on without its dead head. False when it is not a blocked head, or has expired. lane_block. */
     async skipHead(tenantId: string, ref: DeliveryRef, now: number): Promise<boolean> {
       const [, skipped] = await db.batch([
-        redateNextHead(db, { tenantId, ...ref }, now),
+        redateBehind(db, { tenantId, ...ref }, now),
         db
           .prepare(
             `delete from lane_block where endpoint_id = ?3 and tenant_id = ?1 and event_id = ?2 and replay_no = ?4
@@ -78,7 +78,7 @@ export function createActLedger(db: D1Database, bell: OutboxBell = () => {}) {
       const next = `(select max(replay_no) from delivery where tenant_id = ?1 and event_id = ?2 and endpoint_id = ?3)`;
       const results = await db.batch<{ replay_no: number }>([
         ...keepRetryPolicy(db, tenantId, policyRow),
-        redateNextHead(db, { tenantId, ...ref }, now),
+        redateBehind(db, { tenantId, ...ref }, now),
         db
           .prepare(
             `insert into delivery (tenant_id, event_id, endpoint_id, replay_no, subscription_id, status,

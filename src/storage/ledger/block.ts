@@ -10,20 +10,27 @@ export const standingBlocks = (now: string) => `lane_block b cross join delivery
     and h.replay_no = b.replay_no and h.expires_at > ${now}`;
 
 /**
- * Of the lane that this dead head blocks: what is first there now begins its age anew, where it had one (it was let through
+ * Rows of lanes `b` that wait and may have an age: what was let through in another mode stands at positions up to 0, and but for
+ * these only a head can have been. A range of delivery_lane however much waits behind it, where `b` is a subquery of its own: else
+ * the planner begins with the endpoint's whole lane.
+ */
+export const MAY_HAVE_AGE = `delivery.endpoint_id = b.endpoint_id and delivery.lane_key = b.lane_key
+  and delivery.terminal_at is null and delivery.lane_key is not null
+  and delivery.lane_position <= max(0, (select min(x.lane_position) from delivery x where x.endpoint_id = b.endpoint_id
+    and x.lane_key = b.lane_key and x.terminal_at is null and x.lane_key is not null))
+  and delivery.status = 'pending' and delivery.scheduled_at is not null`;
+
+/**
+ * Of the lane that this dead head blocks: whatever waits there begins its age anew, where it had one (it was let through
  * before the lane was blocked, in another mode). Waiting behind a block uses up nobody's age. To be done before the block goes.
  */
-export function redateNextHead(db: D1Database, ref: TenantDeliveryRef, now: number): D1PreparedStatement {
+export function redateBehind(db: D1Database, ref: TenantDeliveryRef, now: number): D1PreparedStatement {
   return db
     .prepare(
       `update delivery set scheduled_at = ?5
-       from (select b.lane_key as key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?3
-               and x.lane_key = b.lane_key and x.terminal_at is null and x.lane_key is not null) as position
-             from lane_block b
-             where b.endpoint_id = ?3 and b.tenant_id = ?1 and b.event_id = ?2 and b.replay_no = ?4) first
-       where delivery.endpoint_id = ?3 and delivery.lane_key = first.key and delivery.lane_position = first.position
-         and delivery.terminal_at is null and delivery.lane_key is not null and delivery.status = 'pending'
-         and delivery.scheduled_at is not null`,
+       from (select distinct endpoint_id, lane_key from lane_block
+             where endpoint_id = ?3 and tenant_id = ?1 and event_id = ?2 and replay_no = ?4) b
+       where ${MAY_HAVE_AGE}`,
     )
     .bind(ref.tenantId, ref.eventId, ref.endpointId, ref.replayNo, now);
 }

@@ -1,6 +1,7 @@
 import { formatStoredHeaders } from "../../core/endpoint-headers.ts";
 import type { Endpoint } from "../../core/model.ts";
 import { owedToEndpoint } from "./fan-out.ts";
+import { MAY_HAVE_AGE } from "./block.ts";
 import { LANE_KEY_ANEW } from "./lane-key.ts";
 import { movedTo } from "./lane-position.ts";
 import { IS_TEST_SEND } from "./test-send.ts";
@@ -116,6 +117,14 @@ function moveOpen(
     where e.tenant_id = ?1 and e.id = ?2 and e.revision = ?3 and e.deleted_at is null)`;
   // What it is owed and has no row yet moves with the rest. It is so even if the change comes too late.
   const owed = owedToEndpoint(db, tenantId, endpointId);
+  // As where a block is lifted by itself: see `redateBehind`.
+  const redate = db
+    .prepare(
+      `update delivery set scheduled_at = ?4
+       from (select distinct endpoint_id, lane_key from lane_block where endpoint_id = ?2 and tenant_id = ?1) b
+       where ${MAY_HAVE_AGE} and ${isFresh}`,
+    )
+    .bind(tenantId, endpointId, revision, now);
   // Whoever leaves a mode leaves its blocks behind.
   const unblock = db
     .prepare(`delete from lane_block where endpoint_id = ?2 and tenant_id = ?1 and ${isFresh}`)
@@ -136,7 +145,7 @@ function moveOpen(
          where endpoint_id = ?2 and terminal_at is null and lane_key is not null and +tenant_id = ?1 and ${isFresh}`,
       )
       .bind(tenantId, endpointId, revision, now);
-    return [owed, rung, unblock, toQueue];
+    return [owed, rung, redate, unblock, toQueue];
   }
   const open = (where: string) =>
     `select tenant_id, event_id, endpoint_id, replay_no, status, attempt_count, created_at from delivery
@@ -164,5 +173,5 @@ function moveOpen(
          and delivery.endpoint_id = m.endpoint_id and delivery.replay_no = m.replay_no`,
     )
     .bind(tenantId, endpointId, revision, route, orderingMode);
-  return [owed, unblock, toLane];
+  return [owed, redate, unblock, toLane];
 }

@@ -1,6 +1,9 @@
 import { cancelDelivery } from "../../../src/app/delivery/cancel-delivery.ts";
 import { replayDelivery } from "../../../src/app/delivery/replay-delivery.ts";
 import { retryDelivery } from "../../../src/app/delivery/retry-delivery.ts";
+import { createReplay } from "../../../src/app/replay/create-replay.ts";
+import { retryPending } from "../../../src/app/endpoint/retry-pending.ts";
+import { eraseEventPayload } from "../../../src/app/event/erase-payload.ts";
 import { AppError } from "../../../src/app/app-error.ts";
 import { rotateSecret } from "../../../src/app/endpoint/rotate-secret.ts";
 import {
@@ -101,6 +104,15 @@ export async function act(relay: Relay, step: Act, chance: Chance): Promise<void
     case "replay":
     case "cancel":
       return actOnDelivery(relay, step, chance);
+    case "erase":
+      return erase(relay, chance);
+    case "retry all":
+      return relay.request((deps) => retryPending(deps, principal, endpoint.id, {}));
+    case "bulk replay": {
+      const filter = { endpoint_id: endpoint.id, ...(chance.next() < 0.5 && { status: "dead_letter" }) };
+      const body = { filter, include_replayed: chance.next() < 0.5 };
+      return relay.request((deps) => createReplay(deps, principal, body));
+    }
     case "skip":
       return skip(relay, chance);
     case "suspend":
@@ -211,17 +223,33 @@ function rotate({ request, principal }: Relay, endpoint: ModelEndpoint): void {
   );
 }
 
-function actOnDelivery({ request, db, principal }: Relay, step: "retry" | "replay" | "cancel", chance: Chance): void {
+function actOnDelivery(
+  { request, db, principal, model }: Relay,
+  step: "retry" | "replay" | "cancel",
+  chance: Chance,
+): void {
   const rows = db.rows(
     `select event_id, endpoint_id, replay_no from delivery where ${step === "replay" ? "terminal_at is not null" : "status = 'pending'"}`,
   );
   if (rows.length === 0) return;
   const row = chance.pick(rows);
   const id = deliveryId({ eventId: row["event_id"], endpointId: row["endpoint_id"], replayNo: row["replay_no"] });
+  if (step === "cancel") model.cancelled.add(`${row["event_id"]} ${row["endpoint_id"]} ${row["replay_no"]}`);
   request((deps): Promise<unknown> => {
     if (step === "retry") return retryDelivery(deps, principal, id);
     return step === "cancel" ? cancelDelivery(deps, principal, id) : replayDelivery(deps, principal, id, {});
   });
+}
+
+function erase({ request, model, principal, world }: Relay, chance: Chance): void {
+  const ids = model.wanted.flatMap(({ eventId }) => eventId ?? []);
+  if (ids.length === 0) return;
+  const id = chance.pick(ids);
+  if (!model.erased.has(id)) model.erased.set(id, null);
+  request(
+    (deps) => eraseEventPayload(deps, principal, id),
+    () => model.erased.set(id, model.erased.get(id) ?? world.now),
+  );
 }
 
 /** Lets a blocked lane go on: without its head, or with that again. */

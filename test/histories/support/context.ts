@@ -20,7 +20,10 @@ export function contextFor(
 ): Pick<ExecutionContext, "waitUntil" | "exports"> {
   return {
     waitUntil: (work: Promise<unknown>) =>
-      void work.catch((error: unknown) => world.log(`background: ${String(error)}`)),
+      void work.catch((error: unknown) => {
+        world.log(`background: ${String(error)}`);
+        world.judge(String(error));
+      }),
     exports: {
       Sender: {
         send: async (request: OutboundRequest) => {

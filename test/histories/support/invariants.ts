@@ -5,10 +5,18 @@ import type { Weather } from "./weather.ts";
 let lookedAt = 0;
 
 /** After each step: what the monitors saw, and that the parts of the ledger agree. */
-export function lookAtRows({ db, model }: Relay): void {
+export function lookAtRows({ db, model, world }: Relay): void {
   if (db.writes === lookedAt) return;
   lookedAt = db.writes;
   for (const { what } of db.rows("select what from violation")) model.violate(what as string);
+  for (const line of world.strange) model.violate(`a fault of the relay: ${line}`);
+  for (const { event_id } of db.rows("select event_id from owed_block"))
+    model.violate(`its lane is not blocked: ${event_id}`);
+  const away = db.rows(
+    `select event_id from delivery where status = 'pending' and lane_position <= -1099511627776
+       and lane_position > -2199023255552`,
+  );
+  for (const { event_id } of away) model.violate(`waits where only what is in flight stands: ${event_id}`);
   const disagreeing = db.rows(
     `select d.event_id, d.attempt_count, count(a.attempt_number) as n, max(a.attempt_number) as last
      from delivery d left join attempt a on a.tenant_id = d.tenant_id and a.event_id = d.event_id
@@ -53,7 +61,22 @@ export function lookAtEnd({ db, model, world, objects }: Relay, weather: Weather
       );
       continue;
     }
-    if (!isExplained(row, attempts.get(key) ?? [], requests)) model.violate(`ended without a reason: ${what}`);
+    if (row["final_outcome"] === "cancelled" && !model.cancelled.has(key))
+      model.violate(`cancelled by nobody: ${what}`);
+    for (const request of requests) {
+      const attempt = attempts.get(key)?.find((one) => one["attempt_number"] === request.attempt);
+      if (!attempt) model.violate(`a request that is not on record: ${what} #${request.attempt}`);
+      else if (
+        request.toldAt !== null &&
+        request.answered === "success" &&
+        attempt["outcome_class"] !== "success" &&
+        (request.from.diedAt === null || request.from.diedAt > request.toldAt + 60_000) &&
+        !world.isExcused(request.toldAt, request.from)
+      )
+        model.violate(`a known success that is not on record: ${what} #${request.attempt} ${attempt["error_class"]}`);
+    }
+    if (!isExplained(row, attempts.get(key) ?? [], requests, model.erased.has(row["event_id"])))
+      model.violate(`ended without a reason: ${what}`);
     for (const attempt of attempts.get(key) ?? []) {
       const request = requests.find((one) => one.attempt === attempt["attempt_number"]);
       if (attempt["outcome_class"] === null) {
@@ -87,6 +110,7 @@ function isExplained(
   row: Record<string, any>,
   attempts: Record<string, any>[],
   requests: Relay["model"]["received"],
+  isErased: boolean,
 ): boolean {
   const policy = JSON.parse(row["policy"]);
   const counted = attempts.filter(
@@ -104,13 +128,15 @@ function isExplained(
     case "same_error":
       return counted.length >= policy.same_error_limit;
     case "expired":
-      return row["terminal_at"] - row["created_at"] >= policy.max_age_seconds * 1000;
+      return row["scheduled_at"] !== null && row["terminal_at"] - row["scheduled_at"] >= policy.max_age_seconds * 1000;
     case "held_too_long":
       return row["terminal_at"] - row["created_at"] >= 60_000;
     case "abandoned":
       return attempts.filter(({ error_class }) => error_class === "abandoned").length >= 5;
     case "endpoint_disabled":
       return row["terminal_at"] === row["created_at"];
+    case "payload_missing":
+      return isErased;
     case "cancelled":
       return true;
     default:

@@ -57,6 +57,10 @@ export class Model {
   readonly wanted: Wanted[] = [];
   readonly received: Received[] = [];
   readonly violations: string[] = [];
+  /** Deliveries that somebody asked to cancel. */
+  readonly cancelled = new Set<string>();
+  /** Events whose payload somebody asked to erase, and when the first was answered. */
+  readonly erased = new Map<string, number | null>();
   /** Counts what happens, for before and after. */
   moment = 0;
   readonly #db: Sqlite;
@@ -108,8 +112,9 @@ export class Model {
   }
 
   /** Events that were acknowledged before this one was sent, or stand before it in its batch. */
-  before(eventId: string): Set<string> {
-    const wanted = this.wanted.find((one) => one.eventId === eventId);
+  before(eventId: string, body: string): Set<string> {
+    // Also of one whose producer was not answered.
+    const wanted = this.wanted.find((one) => one.eventId === eventId) ?? this.ofBody(body);
     const earlier = new Set<string>();
     if (!wanted) return earlier;
     for (const other of this.wanted) {
@@ -122,7 +127,13 @@ export class Model {
     return earlier;
   }
 
+  /** Whose payload this is. */
+  ofBody(body: string): Wanted | undefined {
+    return this.wanted.find(({ payload }) => body.includes(payload));
+  }
+
+  /** Also those of processes that died: the receiver is at them all the same, and their leases are longer. */
   inFlight(endpointId: string): Received[] {
-    return this.received.filter((one) => one.endpointId === endpointId && one.endedAt === null && one.from.alive);
+    return this.received.filter((one) => one.endpointId === endpointId && one.endedAt === null);
   }
 }

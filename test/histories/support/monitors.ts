@@ -99,6 +99,55 @@ export const MONITORS = [
        where ${SAME_DELIVERY("d", "new")})`,
     `'attempt in a blocked lane: ' || ${DELIVERY}`,
   ),
+  // Whatever dies as a head of an endpoint that asks for it stops its lane, in the same batch.
+  "create temp table owed_block (endpoint_id text, event_id text, replay_no integer);",
+  `create temp trigger block_is_owed after update on delivery
+   when not exists (select 1 from quiet) and old.terminal_at is null and new.status in ('dead_letter', 'expired')
+     and new.lane_key is not null and substr(new.lane_key, 1, 1) <> ' ' and substr(new.lane_key, 1, 2) <> '~ '
+     and exists (select 1 from endpoint e where e.tenant_id = new.tenant_id and e.id = new.endpoint_id
+       and e.on_exhausted = 'block' and e.route = 'lane')
+   begin insert into owed_block values (new.endpoint_id, new.event_id, new.replay_no); end;`,
+  `create temp trigger block_is_paid after insert on lane_block
+   begin delete from owed_block where endpoint_id = new.endpoint_id and event_id = new.event_id
+     and replay_no = new.replay_no; end;`,
+  watch(
+    "replay_of_blocked_head_is_first",
+    "after insert on delivery",
+    `exists (select 1 from lane_block b where b.endpoint_id = new.endpoint_id and b.lane_key = new.lane_key
+         and b.event_id = new.event_id and b.replay_no = new.replay_of)
+       and exists (select 1 from delivery x where x.endpoint_id = new.endpoint_id and x.lane_key = new.lane_key
+         and x.terminal_at is null and (x.event_id <> new.event_id or x.replay_no <> new.replay_no)
+         and x.lane_position <= new.lane_position
+         -- Of two that were heads together both may be replayed by one statement.
+         and not exists (select 1 from lane_block b where b.endpoint_id = x.endpoint_id and b.lane_key = x.lane_key
+           and b.event_id = x.event_id and b.replay_no = x.replay_of))`,
+    `'the replay of a blocked head is not first: ' || ${DELIVERY}`,
+  ),
+  watch(
+    "others_join_at_the_tail",
+    "after insert on delivery",
+    `new.terminal_at is null and new.lane_key is not null
+       and not exists (select 1 from lane_block b where b.endpoint_id = new.endpoint_id and b.lane_key = new.lane_key
+         and b.event_id = new.event_id and b.replay_no = new.replay_of)
+       and exists (select 1 from delivery x where x.endpoint_id = new.endpoint_id and x.lane_key = new.lane_key
+         and x.terminal_at is null and (x.event_id <> new.event_id or x.replay_no <> new.replay_no)
+         and x.lane_position >= new.lane_position)`,
+    `'it does not join at the tail: ' || ${DELIVERY}`,
+  ),
+  watch(
+    "a_block_stops_ages",
+    "after delete on lane_block",
+    `exists (select 1 from delivery x where x.endpoint_id = old.endpoint_id and x.lane_key = old.lane_key
+       and x.terminal_at is null and x.status = 'pending' and x.scheduled_at < old.blocked_at)`,
+    "'its age ran behind a block: lane ' || old.lane_key || ' of ' || old.event_id",
+  ),
+  watch(
+    "disabled_gets_nothing_new",
+    "after insert on delivery",
+    `(new.final_outcome is 'endpoint_disabled') <> exists (select 1 from endpoint e
+       where e.tenant_id = new.tenant_id and e.id = new.endpoint_id and e.disabled_at is not null)`,
+    `'born at a disabled endpoint, or not: ' || new.status || ' ' || ${DELIVERY}`,
+  ),
   watch(
     "closed_attempts_are_closed",
     "before update on attempt",

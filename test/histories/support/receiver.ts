@@ -92,7 +92,10 @@ function look(
   const deliveryId = headers.get("x-webhook-delivery-id")!;
   const attempt = Number(headers.get("x-webhook-attempt"));
   const ref = parseDeliveryId(deliveryId);
-  if (!ref.ok) return null;
+  if (!ref.ok) {
+    model.violate(`request of no delivery: ${deliveryId}`);
+    return null;
+  }
   const { eventId, endpointId, replayNo } = ref.value;
   const name = `${eventId.slice(-6)}@${endpointId.slice(-3)}${replayNo > 0 ? `r${replayNo}` : ""} #${attempt}`;
   const [row] = db.rows(
@@ -132,17 +135,20 @@ function look(
     model.violate(`request without a record: ${name}`);
     return received;
   }
-  const isOpen = row["outcome_class"] === null || row["error_class"] === "abandoned";
-  if (!isOpen) model.violate(`request of a closed attempt: ${name}`);
-  if (row["terminal_at"] !== null && row["terminal_at"] < world.now - MAX_CLAIM_AGE_MS)
-    model.violate(`request after the end: ${name}`);
+  // The success of an earlier attempt, told late, ends a delivery and this attempt whatever is on its way.
+  const isOvertaken = row["status"] === "succeeded" && row["terminal_at"] >= world.now - MAX_CLAIM_AGE_MS;
+  const erasedAt = model.erased.get(eventId) ?? null;
+  if (erasedAt !== null && row["requested_at"] > erasedAt) model.violate(`request of what was erased: ${name}`);
+  const isOpen = row["outcome_class"] === null || (row["error_class"] === "abandoned" && isOvertaken);
+  if (!isOpen) model.violate(`request of a closed attempt: ${name} ${row["error_class"]}`);
+  if (row["terminal_at"] !== null && !isOvertaken) model.violate(`request after the end: ${name}`);
   const before = model.received.filter((one) => one.deliveryId === deliveryId);
   for (const one of before) {
     const isKnown =
       one.toldAt !== null && one.answered === "success" && one.from.alive && one.toldAt < row["requested_at"];
-    if (isKnown && !world.isExcused(one.toldAt!)) model.violate(`request after a known success: ${name}`);
+    if (isKnown && !world.isExcused(one.toldAt!, one.from)) model.violate(`request after a known success: ${name}`);
   }
-  lookAtOrder(model, db, received, row, name);
+  lookAtOrder(model, db, received, row, name, new TextDecoder().decode(request.body));
   lookAtLimits(model, db, received, name);
   lookAtContent(model, request, headers, received, row["revision"] === row["endpoint_revision"], name);
   model.see(received, headers.get("webhook-id")!);
@@ -152,7 +158,14 @@ function look(
 /** A claim is acted on by then, or never. */
 const MAX_CLAIM_AGE_MS = 15_000;
 
-function lookAtOrder(model: Model, db: Sqlite, received: Received, row: Record<string, any>, name: string): void {
+function lookAtOrder(
+  model: Model,
+  db: Sqlite,
+  received: Received,
+  row: Record<string, any>,
+  name: string,
+  body: string,
+): void {
   const { eventId, endpointId, replayNo } = received;
   const mode = row["ordering_mode"] as string | null;
   for (const other of model.inFlight(endpointId)) {
@@ -169,7 +182,7 @@ function lookAtOrder(model: Model, db: Sqlite, received: Received, row: Record<s
   const isOrdered = mode === "strict" || (mode === "keyed" && row["ordering_key"] !== null);
   if (!isOrdered) return;
   if (replayNo > 0) return;
-  const before = model.before(eventId);
+  const before = model.before(eventId, body);
   const open = db.rows(
     `select d.event_id, e.ordering_key from delivery d cross join event e on e.tenant_id = d.tenant_id and e.id = d.event_id
      where d.endpoint_id = ? and d.replay_no = 0 and d.terminal_at is null`,
@@ -188,7 +201,7 @@ function isOver(db: Sqlite, { eventId, endpointId, replayNo }: Received): boolea
   const key = [eventId, endpointId, replayNo];
   return (
     db.rows(
-      "select 1 from delivery where event_id = ? and endpoint_id = ? and replay_no = ? and terminal_at is not null",
+      "select 1 from delivery where event_id = ? and endpoint_id = ? and replay_no = ? and status = 'succeeded'",
       ...key,
     ).length > 0
   );
@@ -201,10 +214,10 @@ function lookAtLimits(model: Model, db: Sqlite, received: Received, name: string
     model.violate(`over the cap of ${cap}: ${name} is number ${others.length + 1}`);
   const { rate } = received;
   if (rate === null) return;
-  // Another object may have been replaced with what it had claimed under way, and knows nothing of the one in its place.
+  // One of before a deploy may go on beside the one in its place, which knows nothing of it. The limit is the newest one.
   const times = model.received
-    .filter((one) => one.endpointId === received.endpointId && one.rate === rate)
-    .filter(({ from }) => from === received.from || !(received.from.isOld || from.alive || from.isOld))
+    .filter((one) => one.endpointId === received.endpointId && one.rate !== null)
+    .filter(({ from }) => from === received.from || !(received.from.isOld || from.isOld))
     .map(({ leftAt }) => leftAt);
   const around = [...times, received.leftAt]
     .filter((at) => Math.abs(at - received.leftAt) < 1_000)
@@ -223,9 +236,9 @@ function lookAtContent(
 ): void {
   const webhookId = headers.get("webhook-id")!;
   if (webhookId !== `msg_${eventId.slice(4)}${endpointId.slice(3)}`) model.violate(`strange webhook-id: ${name}`);
-  const wanted = model.wanted.find((one) => one.eventId === eventId);
   const body = new TextDecoder().decode(request.body);
-  if (wanted && !body.includes(wanted.payload)) model.violate(`strange payload: ${name}`);
+  const wanted = model.wanted.find((one) => one.eventId === eventId) ?? model.ofBody(body);
+  if (!wanted || !body.includes(wanted.payload)) model.violate(`strange payload: ${name}`);
   const signatures = headers.get("webhook-signature")!.split(" ");
   const signed = `${webhookId}.${headers.get("webhook-timestamp")}.`;
   const { secrets, unknownSecret } = model.endpoint(endpointId);
@@ -235,6 +248,7 @@ function lookAtContent(
   if (bySource !== (headers.has("x-webhook-source-id") ? 1 : 0)) model.violate(`${bySource} by the source: ${name}`);
   if (signatures.length - bySource > 2) model.violate(`${signatures.length} signatures: ${name}`);
   // Known to the consumer, and the endpoint has not changed since the claim: the newest signs.
+  if (!unknownSecret && !secrets.some(signs)) model.violate(`signed with no secret of its own: ${name}`);
   if (isPresent && !unknownSecret && !signs(secrets.at(-1)!))
     model.violate(`not signed with the newest secret: ${name}`);
 }

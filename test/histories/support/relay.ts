@@ -85,6 +85,7 @@ export function createRelay(seed: number, db: Sqlite, ledger: Ledger) {
           if ("value" in outcome) done(outcome.value);
           else {
             world.log(`refused: ${String(outcome.error)}`);
+            world.judge(String(outcome.error));
             refused(outcome.error);
           }
         },

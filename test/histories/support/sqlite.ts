@@ -29,7 +29,7 @@ export class Sqlite {
   constructor() {
     for (const file of readdirSync(FOLDER).toSorted()) this.#db.exec(readFileSync(join(FOLDER, file), "utf8"));
     this.#db.exec(MONITORS);
-    this.#tables = ["violation", "settings", ...this.#childrenFirst()];
+    this.#tables = ["violation", "settings", "owed_block", ...this.#childrenFirst()];
   }
 
   clear(): void {

@@ -27,13 +27,14 @@ export class World {
   /** Who opened each attempt, by the key of its row. */
   readonly claimants = new Map<string, Isolate>();
   readonly trace: string[] = [];
+  readonly strange: string[] = [];
   isTraced = false;
   requests = 0;
   ops = 0;
   #ready: Op[] = [];
   #timed: Timed[] = [];
   #isolates = 0;
-  readonly #troubles: number[] = [];
+  readonly #troubles: { at: number; of: Isolate | null }[] = [];
   readonly #createMemory: () => Memory;
 
   constructor(seed: number, startsAt: number, createMemory: () => Memory) {
@@ -46,11 +47,19 @@ export class World {
   /** The relay has said that a process could not hand on what it knew: its queue or its watchdog refused a report. */
   hear(line: string): void {
     this.log(`says ${line}`);
-    if (/"what":"(queue attempt report|await reports|record from [^"]*)"/.test(line)) this.#troubles.push(this.now);
+    this.judge(line);
+    if (/"what":"(queue attempt report|await reports|record from [^"]*)"/.test(line))
+      this.#troubles.push({ at: this.now, of: this.current });
   }
 
-  isExcused(since: number): boolean {
-    return this.#troubles.some((at) => at >= since);
+  /** No weather says such things. */
+  judge(text: string): void {
+    if (/TypeError|ReferenceError|RangeError|SyntaxError|SQLITE|constraint|no such|ZodError/i.test(text))
+      this.strange.push(text);
+  }
+
+  isExcused(since: number, by: Isolate): boolean {
+    return this.#troubles.some(({ at, of }) => at >= since && of === by);
   }
 
   log(text: string): void {

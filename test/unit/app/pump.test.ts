@@ -112,6 +112,29 @@ describe("what it costs", () => {
     expect(Math.max(...ages)).toBeGreaterThan(5 * SECOND_MS);
   });
 
+  test("and by none that waited longer than that for room, or for the rate", async () => {
+    for (const limits of [{ concurrencyCap: 1 }, { ratePerSecond: 1 }]) {
+      const scene = manyKeys(40, limits);
+      let readAt = 0;
+      const load = scene.deps.loadLane;
+      scene.deps.loadLane = (...args) => {
+        readAt = scene.deps.now();
+        return load(...args);
+      };
+      const ages: number[] = [];
+      scene.answer = () => {
+        ages.push(scene.deps.now() - readAt);
+        return { status: 200, tookMs: SECOND_MS };
+      };
+      await scene.wake();
+      await scene.runFor(100 * SECOND_MS);
+      expect(scene.sent).toHaveLength(40);
+      // The turn of one that was begun by then may come a little later.
+      expect(Math.max(...ages)).toBeLessThanOrEqual(12 * SECOND_MS);
+      expect(scene.loads.length).toBeLessThanOrEqual(10);
+    }
+  });
+
   test("heads that found no room go next without being read again", async () => {
     const scene = manyKeys(60, { concurrencyCap: 4 });
     scene.answer = ({ name }) => ({ status: 200, tookMs: 5 + ((Number(name.slice(1)) * 7) % 20) });

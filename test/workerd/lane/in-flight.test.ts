@@ -179,3 +179,38 @@ test.each(["skip", "replay"])(
     expect(status).toBe("succeeded");
   },
 );
+
+test.each(["skip", "replay", "change of mode"])(
+  "%s: it counts for nobody behind the block, not only for the next head, and though that is still in flight",
+  async (how) => {
+    const { fixture, ids, close, fail } = await createClaimed(4, {
+      retry_policy: { delays_seconds: [10], jitter: 0, max_age_seconds: 60 },
+    });
+    await reroute(fixture, "strict", "lane", { onExhausted: "block" });
+    for (const i of [3, 2]) await fail(i, fixture.now() + 10_000);
+    await close(0, { status: "dead_letter", finalOutcome: "rejected" }, 400);
+    const lane = fixture.createLane();
+    fixture.forward(3_600_000);
+    await fixture.db
+      .prepare("update delivery set locked_until = ?2 where endpoint_id = ?1 and status = 'processing'")
+      .bind(fixture.endpointId, fixture.now() + 60_000)
+      .run();
+    await lane.run();
+    const act = createActLedger(fixture.db);
+    const dead = refOf(fixture, ids[0]!);
+    if (how === "skip") expect(await act.skipHead(fixture.tenant.id, dead, fixture.now())).toBe(true);
+    else if (how === "replay") expect(await act.insertReplay(fixture.tenant.id, dead, null, fixture.now())).toBe(1);
+    else await reroute(fixture, "keyed", "lane");
+    await close(1, { status: "succeeded", finalOutcome: "delivered" }, 200);
+    await lane.run();
+    const rows = await fixture.rows();
+    await cancelAll(fixture);
+    const ends = rows.filter(({ replay_no }) => replay_no === 0).map(({ name, status }) => [name, status]);
+    expect(Object.fromEntries(ends)).toEqual({
+      "k/0": "dead_letter",
+      "k/1": "succeeded",
+      "k/2": "succeeded",
+      "k/3": "succeeded",
+    });
+  },
+);

@@ -1,5 +1,6 @@
 import type { Choice, ReplayPart } from "../../../core/replay.ts";
 import { keepRetryPolicy, type RetryPolicyRow } from "../../config/retry-policies.ts";
+import { MAY_HAVE_AGE } from "../block.ts";
 import { LANE_KEY, retryKey } from "../lane-key.ts";
 import { inFront } from "../lane-position.ts";
 import { REPLAYED_VERSION } from "../replayed-version.ts";
@@ -117,7 +118,7 @@ export function replayChosen(
   const statements = [
     ...keepPolicy,
     count,
-    redateNextHeads(bind, mayRepeat),
+    redateBehindAll(bind, mayRepeat),
     insert,
     bind(
       `update delivery set replayed_as = (
@@ -135,22 +136,19 @@ export function replayChosen(
   return { statements, inserted: keepPolicy.length + 2 };
 }
 
-/** As `redateNextHead`, for all blocked heads among the chosen that will be replayed. lane_block, then delivery_lane. */
-function redateNextHeads(
+/** As `redateBehind`, for all blocked heads among the chosen that will be replayed. lane_block, then delivery_lane. */
+function redateBehindAll(
   bind: (sql: string, mayRepeat: number) => D1PreparedStatement,
   mayRepeat: number,
 ): D1PreparedStatement {
   return bind(
     `update delivery set scheduled_at = ?6
-     from (select b.lane_key as key, (select min(x.lane_position) from delivery x where x.endpoint_id = ?3
-             and x.lane_key = b.lane_key and x.terminal_at is null and x.lane_key is not null) as position
+     from (select distinct b.endpoint_id, b.lane_key
            from ${CHOSEN}
            cross join lane_block b on b.endpoint_id = ?3 and b.tenant_id = ?1 and b.event_id = d.event_id
              and b.replay_no = d.replay_no
-           where ${SKIPPED_FOR} is null and ${IS_NEXT_STEP}) first
-     where delivery.endpoint_id = ?3 and delivery.lane_key = first.key and delivery.lane_position = first.position
-       and delivery.terminal_at is null and delivery.lane_key is not null and delivery.status = 'pending'
-       and delivery.scheduled_at is not null`,
+           where ${SKIPPED_FOR} is null and ${IS_NEXT_STEP}) b
+     where ${MAY_HAVE_AGE}`,
     mayRepeat,
   );
 }
