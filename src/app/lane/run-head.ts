@@ -30,9 +30,8 @@ export interface RunHeadDeps extends DeliverDeps {
 /** What a request waits for besides: a rate. */
 export interface HeadTurn {
   beforeClaim(): Promise<void>;
+  /** Resolves when the request may leave, which it then does. May be waited for again, where it has not. */
   beforeRequest(): Promise<void>;
-  /** The request leaves now: proving its claim once more may have taken a while. */
-  leave(): void;
 }
 
 /** A store that has not answered by then is taken to be away. */
@@ -75,13 +74,11 @@ export async function runHead(
   if (!(await claimFirst().catch(claimFirst))) return "lost";
 
   for (let current: Ready = first; ;) {
-    await turn?.beforeRequest();
-    if (!(await mayBeSent(deps, current, generation, startedAt))) {
+    if (!(await comesToLeave(deps, current, generation, startedAt, turn))) {
       // Where the ledger is away for this too, its lease ends.
       await deps.giveBack(current.claim, deps.now()).catch((error) => deps.logFault("give back a claim", error));
       return "lost";
     }
-    turn?.leave();
     const behind = deps.now() - readAt > ROWS_ARE_OLD_MS ? undefined : following.shift();
     const [report, next] = await Promise.all([
       makeRequest(deps, { ...current, ...current.claim, startedAt }),
@@ -109,11 +106,30 @@ export async function runHead(
   }
 }
 
+/**
+ * Waits until the request may leave: its turn has come and its claim is known to hold, both now. One that was proved a while
+ * ago is proved once more, and what has waited for the ledger meanwhile waits for its turn again: others may have gone. False when
+ * it may not leave any more.
+ */
+async function comesToLeave(
+  deps: RunHeadDeps,
+  current: Ready,
+  generation: number,
+  startedAt: number,
+  turn: HeadTurn | null,
+): Promise<boolean> {
+  for (let provedAt = startedAt; ;) {
+    await turn?.beforeRequest();
+    const now = deps.now();
+    if (now - startedAt > CLAIM_IS_STALE_MS) return false;
+    if (now - provedAt <= CLAIM_IS_OLD_MS) return true;
+    if (!(await isStillAsClaimed(deps, current, generation))) return false;
+    provedAt = now;
+  }
+}
+
 /** Whether the endpoint is as the claim had it; one who cannot be asked, twice, has not said so. */
-async function mayBeSent(deps: RunHeadDeps, { claim }: Ready, generation: number, startedAt: number): Promise<boolean> {
-  const ageMs = deps.now() - startedAt;
-  if (ageMs <= CLAIM_IS_OLD_MS) return true;
-  if (ageMs > CLAIM_IS_STALE_MS) return false;
+async function isStillAsClaimed(deps: RunHeadDeps, { claim }: Ready, generation: number): Promise<boolean> {
   const ask = () => deps.within(STORE_TIMEOUT_MS, deps.loadSettings(claim.tenantId, claim.endpointId));
   const settings = await ask()
     .catch(ask)

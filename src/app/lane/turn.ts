@@ -26,15 +26,19 @@ export function takeTurn(
     for (;;) {
       const now = deps.now();
       const isClaim = stage === "claimed";
-      const isCrowded = isClaim && timesOf(turns, "claimed").length >= maxClaimed(ratePerSecond);
+      // Its own place says nothing to it: who comes a second time has not gone the first.
+      const others = [...turns].filter((other) => other !== turn);
+      const isCrowded = isClaim && timesOf(others, "claimed").length >= maxClaimed(ratePerSecond);
       const at = isClaim
-        ? nextClaimAt(ratePerSecond, turns, now)
-        : nextStartAt(ratePerSecond, timesOf(turns, "sent"), now);
+        ? nextClaimAt(ratePerSecond, others, now)
+        : nextStartAt(ratePerSecond, timesOf(others, "sent"), now);
       if (isCrowded) await new Promise<void>((resolve) => waiting.push(resolve));
       else if (at > now) await deps.sleep(at - now);
       else break;
     }
     Object.assign(turn, { stage, at: deps.now() });
+    // Who has come here before may have been forgotten since.
+    turns.add(turn);
   }
 
   return {
@@ -42,10 +46,6 @@ export function takeTurn(
     async beforeRequest() {
       await comeTo("sent");
       waiting.shift()?.();
-    },
-    leave() {
-      // Whoever waits looks at the log again before it goes.
-      turn.at = deps.now();
     },
     end() {
       if (turn.stage === "sent") return;

@@ -112,6 +112,33 @@ test("a request that left late since its claim was proved once more counts from 
   expect(second! - first!).toBeGreaterThanOrEqual(SECOND_MS);
 });
 
+test("what proves its claim once more does not leave beside one that has gone meanwhile, however long that takes", async () => {
+  for (let askedMs = 100; askedMs < 4_000; askedMs += 60) {
+    for (const claimMs of [0, 30]) {
+      const scene = ratedScene(6, 1, () => claimMs);
+      const { claimHead, loadSettings } = scene.deps;
+      let lateMs = 1_500;
+      scene.deps.claimHead = async (...args) => {
+        const isClaimed = await claimHead(...args);
+        await scene.later(lateMs);
+        lateMs = 0;
+        return isClaimed;
+      };
+      let asked = 0;
+      scene.deps.loadSettings = async (...args) => {
+        if (asked++ === 0) await scene.later(askedMs);
+        return loadSettings(...args);
+      };
+      await scene.wake();
+      await scene.runFor(30 * SECOND_MS);
+      expect(asked).toBeGreaterThan(0);
+      expect(new Set(scene.names()).size).toBe(6);
+      const times = scene.sent.map(({ at }) => at);
+      expect({ askedMs, claimMs, most: mostInASecond(times) }).toMatchObject({ most: 1 });
+    }
+  }
+});
+
 test("a claim whose answer took so long that the request could outlive its lease is not sent", async () => {
   const scene = laneScene();
   scene.add("", ["e0"]);
