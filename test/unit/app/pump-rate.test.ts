@@ -18,6 +18,17 @@ function ratedScene(count: number, ratePerSecond: number, claimMs: (at: number) 
   return scene;
 }
 
+function answerFirstClaimLate(scene: ReturnType<typeof laneScene>, ms: number): void {
+  const { claimHead } = scene.deps;
+  let lateMs = ms;
+  scene.deps.claimHead = async (...args) => {
+    const isClaimed = await claimHead(...args);
+    await scene.later(lateMs);
+    lateMs = 0;
+    return isClaimed;
+  };
+}
+
 const mostInASecond = (times: number[]) =>
   Math.max(...times.map((at) => times.filter((other) => other >= at && other < at + SECOND_MS).length));
 
@@ -93,14 +104,8 @@ test("a claim whose answer was late is sent when nothing has changed", async () 
 
 test("a request that left late since its claim was proved once more counts from when it left", async () => {
   const scene = ratedScene(2, 1, () => 0);
-  const { claimHead, loadSettings } = scene.deps;
-  let lateMs = 1_500;
-  scene.deps.claimHead = async (...args) => {
-    const isClaimed = await claimHead(...args);
-    await scene.later(lateMs);
-    lateMs = 0;
-    return isClaimed;
-  };
+  const { loadSettings } = scene.deps;
+  answerFirstClaimLate(scene, 1_500);
   scene.deps.loadSettings = async (...args) => {
     await scene.later(400);
     return loadSettings(...args);
@@ -116,14 +121,8 @@ test("what proves its claim once more does not leave beside one that has gone me
   for (let askedMs = 100; askedMs < 4_000; askedMs += 60) {
     for (const claimMs of [0, 30]) {
       const scene = ratedScene(6, 1, () => claimMs);
-      const { claimHead, loadSettings } = scene.deps;
-      let lateMs = 1_500;
-      scene.deps.claimHead = async (...args) => {
-        const isClaimed = await claimHead(...args);
-        await scene.later(lateMs);
-        lateMs = 0;
-        return isClaimed;
-      };
+      const { loadSettings } = scene.deps;
+      answerFirstClaimLate(scene, 1_500);
       let asked = 0;
       scene.deps.loadSettings = async (...args) => {
         if (asked++ === 0) await scene.later(askedMs);
@@ -142,14 +141,7 @@ test("what proves its claim once more does not leave beside one that has gone me
 test("a claim whose answer took so long that the request could outlive its lease is not sent", async () => {
   const scene = laneScene();
   scene.add("", ["e0"]);
-  const { claimHead } = scene.deps;
-  let lateMs = 19 * SECOND_MS;
-  scene.deps.claimHead = async (...args) => {
-    const isClaimed = await claimHead(...args);
-    await scene.later(lateMs);
-    lateMs = 0;
-    return isClaimed;
-  };
+  answerFirstClaimLate(scene, 19 * SECOND_MS);
   await scene.wake();
   await scene.runFor(21 * SECOND_MS);
   expect(scene.sent).toMatchObject([{ attempt: 1 }]);

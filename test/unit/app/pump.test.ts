@@ -92,17 +92,7 @@ describe("what it costs", () => {
 
   test("nothing is attempted by rows that were read more than ten seconds before its turn came", async () => {
     const scene = laneScene();
-    let readAt = 0;
-    const load = scene.deps.loadLane;
-    scene.deps.loadLane = (...args) => {
-      readAt = scene.deps.now();
-      return load(...args);
-    };
-    const ages: number[] = [];
-    scene.answer = () => {
-      ages.push(scene.deps.now() - readAt);
-      return { status: 200, tookMs: 3 * SECOND_MS };
-    };
+    const ages = agesOfRows(scene, 3 * SECOND_MS);
     scene.add("", names(30));
     await scene.wake();
     await scene.runFor(100 * SECOND_MS);
@@ -115,17 +105,7 @@ describe("what it costs", () => {
   test("and by none that waited longer than that for room, or for the rate", async () => {
     for (const limits of [{ concurrencyCap: 1 }, { ratePerSecond: 1 }]) {
       const scene = manyKeys(40, limits);
-      let readAt = 0;
-      const load = scene.deps.loadLane;
-      scene.deps.loadLane = (...args) => {
-        readAt = scene.deps.now();
-        return load(...args);
-      };
-      const ages: number[] = [];
-      scene.answer = () => {
-        ages.push(scene.deps.now() - readAt);
-        return { status: 200, tookMs: SECOND_MS };
-      };
+      const ages = agesOfRows(scene, SECOND_MS);
       await scene.wake();
       await scene.runFor(100 * SECOND_MS);
       expect(scene.sent).toHaveLength(40);
@@ -587,3 +567,19 @@ describe("heads that have waited long enough", () => {
     expect(scene.names()).toEqual(["bad", "good"]);
   });
 });
+
+/** Of each request, how long ago its lane had been read. All are answered after so long. */
+function agesOfRows(scene: ReturnType<typeof laneScene>, tookMs: number): number[] {
+  const ages: number[] = [];
+  let readAt = 0;
+  const load = scene.deps.loadLane;
+  scene.deps.loadLane = (...args) => {
+    readAt = scene.deps.now();
+    return load(...args);
+  };
+  scene.answer = () => {
+    ages.push(scene.deps.now() - readAt);
+    return { status: 200, tookMs };
+  };
+  return ages;
+}
